@@ -1,1 +1,31 @@
-//! stub
+//! The run folder: the one contract between the program that measures and everything that reads.
+//!
+//! A run folder holds `manifest.json` (the whole plan), `runs.jsonl`, `calls.jsonl` and
+//! `sensitivity.jsonl` (one record a line, append-only), and files derived from them. This crate
+//! is the only one that knows their format: it writes records so that a killed process loses at
+//! most the line it was writing, and reads them back saying what was torn.
+//!
+//! It does not judge, render, or run anything, and reads no clock.
+//!
+//! Conventions on disk: a field's name ends in its unit (`_tokens`, `_bytes`, `_ms`); a missing
+//! value is `null` in JSON and an empty cell in CSV, never 0.
+
+mod call;
+mod csv_table;
+mod folder;
+mod hash;
+mod manifest;
+mod run;
+
+pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
+pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
+pub use folder::{FolderError, RunFolder, RunSet, TornLine};
+pub use hash::{digest, digest_parts, seed_of};
+pub use manifest::{
+    ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
+    Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
+};
+pub use run::{Class, EndReason, Outcome, RunRecord};
+
+/// Version of the record format that this crate writes; readers accept it and all older ones.
+pub const SCHEMA: u32 = 1;

@@ -1,0 +1,212 @@
+use csv::Writer;
+
+use crate::folder::RunSet;
+use crate::run::RunRecord;
+
+/// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
+pub const RUN_COLUMNS: [&str; 55] = [
+    "schema",
+    "run_id",
+    "pair_id",
+    "scenario",
+    "recipe",
+    "input",
+    "class",
+    "configuration",
+    "repetition",
+    "seed",
+    "subject",
+    "model",
+    "profile",
+    "outcome",
+    "end_reason",
+    "hit_iteration_limit",
+    "iterations",
+    "llm_calls",
+    "llm_retries",
+    "input_tokens",
+    "cached_input_tokens",
+    "output_tokens",
+    "duration_ms",
+    "process_ms",
+    "cpu_ms",
+    "model_time_ms",
+    "tool_calls",
+    "tool_result_bytes",
+    "largest_result_bytes",
+    "results_persisted",
+    "persisted_by_tool",
+    "results_read_back",
+    "reads",
+    "reads_with_range",
+    "read_bytes",
+    "reread_bytes",
+    "store_peak_bytes",
+    "peak_rss_bytes",
+    "body_bytes",
+    "facts_expected",
+    "facts_found",
+    "end_facts_expected",
+    "end_facts_found",
+    "large_file_facts_expected",
+    "large_file_facts_found",
+    "missed_facts",
+    "unfounded_findings",
+    "quality",
+    "files_written",
+    "leak_findings",
+    "leak_check",
+    "prompt_digest",
+    "offered_tools_digest",
+    "effective_settings",
+    "error",
+];
+
+/// Columns that are measured, not decided by the seed; all others are equal for equal seeds.
+pub const MEASURED_COLUMNS: [&str; 4] = ["duration_ms", "process_ms", "cpu_ms", "peak_rss_bytes"];
+
+/// Columns whose cells may be empty in a run that succeeded.
+pub const OPTIONAL_COLUMNS: [&str; 11] = [
+    "model_time_ms",
+    "facts_expected",
+    "facts_found",
+    "end_facts_expected",
+    "end_facts_found",
+    "large_file_facts_expected",
+    "large_file_facts_found",
+    "missed_facts",
+    "unfounded_findings",
+    "quality",
+    "error",
+];
+
+/// Renders the records as CSV with a header row.
+///
+/// `persisted_by_tool` and `effective_settings` are compact JSON, `missed_facts` is a list of ids
+/// with spaces between, `leak_findings` is their number. A text cell that a spreadsheet would take
+/// for a formula gets an apostrophe in front.
+#[must_use]
+pub fn runs_csv(set: &RunSet) -> String {
+    let mut writer = Writer::from_writer(Vec::new());
+    writer
+        .write_record(RUN_COLUMNS)
+        .expect("writing to memory does not fail");
+    for run in &set.runs {
+        writer
+            .write_record(cells(run))
+            .expect("every row has one cell for each column");
+    }
+    let bytes = writer
+        .into_inner()
+        .expect("writing to memory does not fail");
+    String::from_utf8(bytes).expect("every cell is UTF-8")
+}
+
+fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
+    [
+        run.schema.to_string(),
+        run.run_id.clone(),
+        run.pair_id.clone(),
+        text(&run.scenario),
+        text(&run.recipe),
+        text(&run.input),
+        run.class.as_str().to_owned(),
+        text(&run.configuration),
+        run.repetition.to_string(),
+        run.seed.to_string(),
+        text(&run.subject),
+        text(&run.model),
+        text(&run.profile),
+        run.outcome.as_str().to_owned(),
+        run.end_reason.as_str().to_owned(),
+        some(run.hit_iteration_limit.as_ref()),
+        some(run.iterations.as_ref()),
+        some(run.llm_calls.as_ref()),
+        some(run.llm_retries.as_ref()),
+        some(run.input_tokens.as_ref()),
+        some(run.cached_input_tokens.as_ref()),
+        some(run.output_tokens.as_ref()),
+        millis(run.duration_ms),
+        millis(run.process_ms),
+        millis(run.cpu_ms),
+        millis(run.model_time_ms),
+        some(run.tool_calls.as_ref()),
+        some(run.tool_result_bytes.as_ref()),
+        some(run.largest_result_bytes.as_ref()),
+        some(run.results_persisted.as_ref()),
+        json(&run.persisted_by_tool),
+        some(run.results_read_back.as_ref()),
+        some(run.reads.as_ref()),
+        some(run.reads_with_range.as_ref()),
+        some(run.read_bytes.as_ref()),
+        some(run.reread_bytes.as_ref()),
+        some(run.store_peak_bytes.as_ref()),
+        some(run.peak_rss_bytes.as_ref()),
+        some(run.body_bytes.as_ref()),
+        some(run.facts_expected.as_ref()),
+        some(run.facts_found.as_ref()),
+        some(run.end_facts_expected.as_ref()),
+        some(run.end_facts_found.as_ref()),
+        some(run.large_file_facts_expected.as_ref()),
+        some(run.large_file_facts_found.as_ref()),
+        text(&run.missed_facts.join(" ")),
+        some(run.unfounded_findings.as_ref()),
+        some(run.quality.as_ref()),
+        some(run.files_written.as_ref()),
+        run.leak_findings.len().to_string(),
+        text(&run.leak_check),
+        some(run.prompt_digest.as_ref()),
+        some(run.offered_tools_digest.as_ref()),
+        run.effective_settings
+            .as_ref()
+            .map(json)
+            .unwrap_or_default(),
+        run.error.as_deref().map(text).unwrap_or_default(),
+    ]
+}
+
+fn some<T: ToString>(value: Option<&T>) -> String {
+    value.map(ToString::to_string).unwrap_or_default()
+}
+
+fn millis(value: Option<f64>) -> String {
+    value.map(|value| format!("{value:.3}")).unwrap_or_default()
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("maps with string keys serialise")
+}
+
+fn text(value: &str) -> String {
+    if value.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{value}")
+    } else {
+        value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_text(cell: &str, want: &str) {
+        assert_eq!(text(cell), want);
+    }
+
+    #[test]
+    fn formulas_are_neutralised_and_plain_text_is_not_touched() {
+        check_text("=cmd()", "'=cmd()");
+        check_text("+1", "'+1");
+        check_text("-x", "'-x");
+        check_text("@a", "'@a");
+        check_text("review", "review");
+        check_text("", "");
+    }
+
+    #[test]
+    fn measured_and_optional_columns_are_columns() {
+        for name in MEASURED_COLUMNS.iter().chain(&OPTIONAL_COLUMNS) {
+            assert!(RUN_COLUMNS.contains(name), "{name} is no column");
+        }
+    }
+}

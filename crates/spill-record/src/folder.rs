@@ -1,0 +1,399 @@
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::call::CallRecord;
+use crate::manifest::Manifest;
+use crate::run::RunRecord;
+use crate::{SCHEMA, csv_table};
+
+/// A run folder that could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The operating system refused.
+    #[error("cannot {action} {path}: {source} ({way_out})")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The refusal.
+        source: io::Error,
+        /// What to do about it.
+        way_out: &'static str,
+    },
+    /// A file that should be a JSON record is not one.
+    #[error(
+        "{path}, line {line}: {message} (the folder cannot be judged; run again into a new folder)"
+    )]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A file was written by a newer version of this program.
+    #[error(
+        "{path} has record schema {found}, this program reads up to {SCHEMA} (use the newer spillgate)"
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+    },
+    /// Two records of one run differ.
+    #[error(
+        "{path}, line {line}: run {run_id} was recorded before with other values (one of the two must go)"
+    )]
+    Contradiction {
+        /// The file.
+        path: PathBuf,
+        /// Line of the second record, from 1.
+        line: usize,
+        /// The run.
+        run_id: String,
+    },
+    /// A record belongs to no planned run.
+    #[error("{path}, line {line}: run {run_id} is not in the plan of this folder's manifest")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// The run.
+        run_id: String,
+    },
+}
+
+/// A last line that was cut off, as a killed writer leaves it; it is not counted as a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornLine {
+    /// Name of the file within the folder.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Bytes of the torn line.
+    pub bytes: usize,
+}
+
+/// What a run folder holds: the plan, and the records made so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSet {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// Records of planned runs in plan order, at most one for each; a missing run has none.
+    pub runs: Vec<RunRecord>,
+    /// Records of the extra pairs that show each pure profile, in the order they were written.
+    pub sensitivity: Vec<RunRecord>,
+    /// Torn last lines.
+    pub torn: Vec<TornLine>,
+}
+
+/// An open run folder, for writing.
+///
+/// Records are appended one line at a time with one `write` each, so that a kill tears at most the
+/// line being written.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    runs: File,
+    calls: File,
+    sensitivity: File,
+}
+
+const MANIFEST: &str = "manifest.json";
+const RUNS: &str = "runs.jsonl";
+const CALLS: &str = "calls.jsonl";
+const SENSITIVITY: &str = "sensitivity.jsonl";
+
+impl RunFolder {
+    /// Makes `<reports>/<acceptance id>/` with the manifest and empty record files.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the folder exists already, or cannot be made or written.
+    pub fn create(reports: &Path, manifest: &Manifest) -> Result<Self, FolderError> {
+        fs::create_dir_all(reports).map_err(|source| io_error("make folder", reports, source))?;
+        let path = reports.join(&manifest.acceptance_id);
+        fs::create_dir(&path).map_err(|source| io_error("make folder", &path, source))?;
+        let mut text = to_line(manifest);
+        text.push('\n');
+        write_whole(&path, MANIFEST, text.as_bytes())?;
+        Ok(Self {
+            runs: append_to(&path.join(RUNS))?,
+            calls: append_to(&path.join(CALLS))?,
+            sensitivity: append_to(&path.join(SENSITIVITY))?,
+            path,
+        })
+    }
+
+    /// The folder's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends the record of a planned run, after the records of its calls.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a line cannot be written whole, for instance on a full disk.
+    pub fn append(&mut self, run: &RunRecord, calls: &[CallRecord]) -> Result<(), FolderError> {
+        let mut lines = String::new();
+        for call in calls {
+            lines.push_str(&to_line(call));
+            lines.push('\n');
+        }
+        write_lines(&mut self.calls, &self.path.join(CALLS), &lines)?;
+        write_lines(
+            &mut self.runs,
+            &self.path.join(RUNS),
+            &(to_line(run) + "\n"),
+        )
+    }
+
+    /// Appends the record of an extra run made to show a pure profile.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::append`].
+    pub fn append_sensitivity(&mut self, run: &RunRecord) -> Result<(), FolderError> {
+        write_lines(
+            &mut self.sensitivity,
+            &self.path.join(SENSITIVITY),
+            &(to_line(run) + "\n"),
+        )
+    }
+
+    /// Writes a derived file whole: beside it first, then renamed over it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file cannot be written; an older file of the name then stands untouched.
+    pub fn write_derived(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        write_whole(folder, name, bytes)
+    }
+
+    /// Points `<reports>/latest` at `folder` by a relative symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// Fails when something other than a link stands there, or the link cannot be made.
+    pub fn mark_latest(reports: &Path, folder: &Path) -> Result<(), FolderError> {
+        let link = reports.join("latest");
+        let fail = |source| io_error("make link", &link, source);
+        if let Ok(found) = fs::symlink_metadata(&link)
+            && !found.file_type().is_symlink()
+        {
+            return Err(fail(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "something that is not a link stands there",
+            )));
+        }
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        let fresh = reports.join(format!(".latest-{}", name.to_string_lossy()));
+        std::os::unix::fs::symlink(name, &fresh).map_err(fail)?;
+        fs::rename(&fresh, &link).map_err(fail)
+    }
+
+    /// Reads a run folder back.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the manifest or a line before the last is not a record, when a record belongs to
+    /// no planned run, and when two records of one run differ.
+    pub fn read(folder: &Path) -> Result<RunSet, FolderError> {
+        let manifest = read_manifest(folder)?;
+        let mut torn = Vec::new();
+        let planned: HashMap<&str, usize> = manifest
+            .plan
+            .runs
+            .iter()
+            .enumerate()
+            .map(|(index, run)| (run.run_id.as_str(), index))
+            .collect();
+        let mut slots: Vec<Option<RunRecord>> = vec![None; planned.len()];
+        let path = folder.join(RUNS);
+        for (line, record) in read_lines::<RunRecord>(folder, RUNS, &mut torn)? {
+            let Some(&index) = planned.get(record.run_id.as_str()) else {
+                return Err(FolderError::Foreign {
+                    path,
+                    line,
+                    run_id: record.run_id,
+                });
+            };
+            match &slots[index] {
+                Some(known) if *known != record => {
+                    return Err(FolderError::Contradiction {
+                        path,
+                        line,
+                        run_id: record.run_id,
+                    });
+                }
+                Some(_) | None => slots[index] = Some(record),
+            }
+        }
+        let runs = slots.into_iter().flatten().collect();
+        let sensitivity = read_lines(folder, SENSITIVITY, &mut torn)?
+            .into_iter()
+            .map(|(_, record)| record)
+            .collect();
+        Ok(RunSet {
+            manifest,
+            runs,
+            sensitivity,
+            torn,
+        })
+    }
+
+    /// Reads the LLM calls of all runs, in the order they were written.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file cannot be read or a line before the last is not a record.
+    pub fn read_calls(folder: &Path) -> Result<Vec<CallRecord>, FolderError> {
+        let lines = read_lines(folder, CALLS, &mut Vec::new())?;
+        Ok(lines.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// Writes `runs.csv` beside the records.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::write_derived`].
+    pub fn write_runs_csv(folder: &Path, set: &RunSet) -> Result<(), FolderError> {
+        write_whole(folder, "runs.csv", csv_table::runs_csv(set).as_bytes())
+    }
+}
+
+fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
+    let path = folder.join(MANIFEST);
+    let text = fs::read(&path).map_err(|source| FolderError::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+        way_out: "name a folder that `spillgate accept` made, such as reports/latest",
+    })?;
+    check_schema(&path, 1, &text)?;
+    serde_json::from_slice(&text).map_err(|error| FolderError::Malformed {
+        path,
+        line: error.line(),
+        message: error.to_string(),
+    })
+}
+
+fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
+    #[derive(serde::Deserialize)]
+    struct Schema {
+        schema: u32,
+    }
+    let found: Schema = serde_json::from_slice(text).map_err(|error| FolderError::Malformed {
+        path: path.to_owned(),
+        line,
+        message: error.to_string(),
+    })?;
+    if found.schema > SCHEMA {
+        return Err(FolderError::NewerSchema {
+            path: path.to_owned(),
+            found: found.schema,
+        });
+    }
+    Ok(())
+}
+
+/// Reads a JSONL file; the last line is torn when it has no line feed at its end.
+fn read_lines<T: DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    torn: &mut Vec<TornLine>,
+) -> Result<Vec<(usize, T)>, FolderError> {
+    let path = folder.join(name);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(io_error("read", &path, source)),
+    };
+    let mut reader = BufReader::new(file);
+    let mut records = Vec::new();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let read = reader
+            .read_until(b'\n', &mut line)
+            .map_err(|source| io_error("read", &path, source))?;
+        if read == 0 {
+            break;
+        }
+        if line.last() != Some(&b'\n') {
+            torn.push(TornLine {
+                file: name.to_owned(),
+                line: number,
+                bytes: read,
+            });
+            break;
+        }
+        let record = serde_json::from_slice(&line).map_err(|error| FolderError::Malformed {
+            path: path.clone(),
+            line: number,
+            message: error.to_string(),
+        });
+        match record {
+            Ok(record) => records.push((number, record)),
+            Err(error) => {
+                check_schema(&path, number, &line)?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(records)
+}
+
+fn append_to(path: &Path) -> Result<File, FolderError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|source| io_error("open", path, source))
+}
+
+fn write_lines(file: &mut File, path: &Path, lines: &str) -> Result<(), FolderError> {
+    file.write_all(lines.as_bytes())
+        .map_err(|source| io_error("write", path, source))
+}
+
+fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+    let path = folder.join(name);
+    let fail = |source| io_error("write", &path, source);
+    let mut fresh = tempfile::Builder::new()
+        .prefix(".writing-")
+        .tempfile_in(folder)
+        .map_err(fail)?;
+    fresh.write_all(bytes).map_err(fail)?;
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fresh.as_file().set_permissions(permissions).map_err(fail)?;
+    fresh.persist(&path).map_err(|error| fail(error.error))?;
+    Ok(())
+}
+
+fn to_line<T: Serialize>(record: &T) -> String {
+    serde_json::value::to_raw_value(record)
+        .map(|raw: Box<RawValue>| raw.get().to_owned())
+        .expect("records have string keys and finite numbers or null")
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> FolderError {
+    FolderError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+        way_out: "choose a writable folder with --out, or free the place",
+    }
+}

@@ -1,0 +1,260 @@
+//! The run folder from outside: what is written is read back, and damage is named.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its folder has failed"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use spill_record::{
+    Class, EndReason, FolderError, Host, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord,
+    PlannedRun, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions, runs_csv,
+};
+
+fn planned(run_id: &str) -> PlannedRun {
+    PlannedRun {
+        run_id: run_id.to_owned(),
+        pair_id: "p0".to_owned(),
+        scenario: "review".to_owned(),
+        input: "small".to_owned(),
+        configuration: "off".to_owned(),
+        repetition: 0,
+        seed: 7,
+        profile: "selective".to_owned(),
+    }
+}
+
+fn manifest() -> Manifest {
+    Manifest {
+        schema: SCHEMA,
+        acceptance_id: "20260102T030405Z-0123456789abcdef".to_owned(),
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        plan_hash: "0123456789abcdef".to_owned(),
+        stage: Stage::Full,
+        mode: Mode::Simulated,
+        subject: "built-in".to_owned(),
+        base_seed: 1,
+        versions: Versions {
+            spillgate: "0.1.0".to_owned(),
+            tokenizer: "none".to_owned(),
+        },
+        commit: None,
+        dirty: None,
+        host: Host {
+            os: "linux".to_owned(),
+            arch: "x86_64".to_owned(),
+            cpus: 2,
+            memory_bytes: None,
+        },
+        measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
+        plan: PlanRecord {
+            configurations: Vec::new(),
+            inputs: Vec::new(),
+            models: Vec::new(),
+            rules: RulesRecord {
+                input_tokens_ratio_limit: 1.1,
+                large_input_tokens_ratio_limit: 1.0,
+                quality_allowance: 0.0,
+                derived_facts_needed: 5,
+                infrastructure_budget: 0.0,
+            },
+            repetitions: 1,
+            runs: vec![planned("a"), planned("b")],
+        },
+    }
+}
+
+fn run(run_id: &str) -> RunRecord {
+    RunRecord {
+        schema: SCHEMA,
+        run_id: run_id.to_owned(),
+        pair_id: "p0".to_owned(),
+        scenario: "review".to_owned(),
+        recipe: "review".to_owned(),
+        input: "small".to_owned(),
+        class: Class::Small,
+        configuration: "off".to_owned(),
+        repetition: 0,
+        seed: 7,
+        subject: "built-in".to_owned(),
+        model: "simulated".to_owned(),
+        profile: "selective".to_owned(),
+        outcome: Outcome::Succeeded,
+        end_reason: EndReason::Answered,
+        hit_iteration_limit: Some(false),
+        iterations: Some(4),
+        llm_calls: Some(4),
+        llm_retries: Some(0),
+        input_tokens: Some(1000),
+        cached_input_tokens: Some(0),
+        output_tokens: Some(50),
+        duration_ms: Some(12.5),
+        process_ms: Some(14.0),
+        cpu_ms: Some(9.0),
+        model_time_ms: None,
+        tool_calls: Some(3),
+        tool_result_bytes: Some(900),
+        largest_result_bytes: Some(500),
+        results_persisted: Some(0),
+        persisted_by_tool: BTreeMap::new(),
+        results_read_back: Some(0),
+        reads: Some(0),
+        reads_with_range: Some(0),
+        read_bytes: Some(0),
+        reread_bytes: Some(0),
+        store_peak_bytes: Some(0),
+        peak_rss_bytes: Some(9_000_000),
+        body_bytes: Some(1000),
+        facts_expected: Some(2),
+        facts_found: Some(1),
+        end_facts_expected: Some(1),
+        end_facts_found: Some(1),
+        large_file_facts_expected: Some(0),
+        large_file_facts_found: Some(0),
+        missed_facts: vec!["f1".to_owned()],
+        unfounded_findings: Some(0),
+        quality: Some(0.5),
+        files_written: Some(0),
+        leak_findings: Vec::new(),
+        leak_check: "inotify+search".to_owned(),
+        prompt_digest: Some("d".to_owned()),
+        offered_tools_digest: Some("t".to_owned()),
+        effective_settings: None,
+        error: None,
+    }
+}
+
+fn folder_with(reports: &Path, runs: &[RunRecord]) -> std::path::PathBuf {
+    let mut folder = RunFolder::create(reports, &manifest()).unwrap();
+    for run in runs {
+        folder.append(run, &[]).unwrap();
+    }
+    folder.path().to_owned()
+}
+
+fn append(folder: &Path, bytes: &[u8]) {
+    let path = folder.join("runs.jsonl");
+    let mut text = fs::read(&path).unwrap();
+    text.extend_from_slice(bytes);
+    fs::write(&path, text).unwrap();
+}
+
+#[test]
+fn records_are_read_back_in_plan_order() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("b"), run("a")]);
+    let set = RunFolder::read(&path).unwrap();
+    let ids: Vec<_> = set.runs.iter().map(|run| run.run_id.as_str()).collect();
+    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(set.manifest, manifest());
+    assert_eq!(set.runs[0], run("a"));
+}
+
+#[test]
+fn a_missing_run_has_no_record() {
+    let reports = tempfile::tempdir().unwrap();
+    let set = RunFolder::read(&folder_with(reports.path(), &[run("b")])).unwrap();
+    assert_eq!(set.runs.len(), 1);
+    assert_eq!(set.manifest.plan.runs.len(), 2);
+}
+
+#[test]
+fn a_torn_last_line_is_named_and_not_counted() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    append(&path, b"{\"schema\":1,\"run_id\":\"b");
+    let set = RunFolder::read(&path).unwrap();
+    assert_eq!(set.runs.len(), 1);
+    assert_eq!(set.torn.len(), 1);
+    assert_eq!(
+        (set.torn[0].file.as_str(), set.torn[0].line),
+        ("runs.jsonl", 2)
+    );
+}
+
+#[test]
+fn a_torn_middle_line_is_refused() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    append(&path, b"{\"schema\":1,\n{}\n");
+    let error = RunFolder::read(&path).unwrap_err();
+    assert!(
+        matches!(error, FolderError::Malformed { line: 2, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_foreign_and_a_contradicting_record_are_refused_and_a_repeated_one_is_not() {
+    let check = |second: &RunRecord| {
+        let reports = tempfile::tempdir().unwrap();
+        RunFolder::read(&folder_with(reports.path(), &[run("a"), second.clone()]))
+    };
+    assert!(matches!(
+        check(&run("z")),
+        Err(FolderError::Foreign { line: 2, .. })
+    ));
+    let mut other = run("a");
+    other.input_tokens = Some(1);
+    assert!(matches!(
+        check(&other),
+        Err(FolderError::Contradiction { line: 2, .. })
+    ));
+    assert_eq!(check(&run("a")).unwrap().runs.len(), 1);
+}
+
+#[test]
+fn a_newer_schema_is_refused_by_name() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    let manifest_path = path.join("manifest.json");
+    let text = fs::read_to_string(&manifest_path).unwrap();
+    fs::write(
+        &manifest_path,
+        text.replacen("\"schema\":1", "\"schema\":99", 1),
+    )
+    .unwrap();
+    let error = RunFolder::read(&path).unwrap_err();
+    assert!(
+        matches!(error, FolderError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_folder_is_made_once() {
+    let reports = tempfile::tempdir().unwrap();
+    folder_with(reports.path(), &[]);
+    assert!(RunFolder::create(reports.path(), &manifest()).is_err());
+}
+
+#[test]
+fn latest_is_a_relative_link_and_moves() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[]);
+    RunFolder::mark_latest(reports.path(), Path::new("/elsewhere/older")).unwrap();
+    RunFolder::mark_latest(reports.path(), &path).unwrap();
+    let target = fs::read_link(reports.path().join("latest")).unwrap();
+    assert_eq!(target, Path::new(path.file_name().unwrap()));
+}
+
+#[test]
+fn latest_does_not_replace_a_real_folder() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[]);
+    fs::create_dir(reports.path().join("latest")).unwrap();
+    assert!(RunFolder::mark_latest(reports.path(), &path).is_err());
+}
+
+#[test]
+fn csv_has_a_row_per_run_and_empty_cells_for_missing_values() {
+    let reports = tempfile::tempdir().unwrap();
+    let set = RunFolder::read(&folder_with(reports.path(), &[run("a"), run("b")])).unwrap();
+    let text = runs_csv(&set);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap().len(), RUN_COLUMNS.len());
+    assert_eq!(reader.records().count(), 2);
+    insta::assert_snapshot!(text);
+}
