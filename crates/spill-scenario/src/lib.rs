@@ -1,1 +1,36 @@
-//! stub
+//! Scenarios: what an agent is asked to do, on which inputs, under which configurations, and the
+//! plan of runs they expand to.
+//!
+//! [`built_in`] gives the scenarios that ship with the program, [`load`] reads one from a file,
+//! [`from_repository`] and [`from_document`] make one from real text. [`expand`] turns scenarios
+//! into a [`Plan`]: every run with its id, its pair's seed and the simulated model's profile.
+//!
+//! Inputs and facts are kept apart: [`InputData`] is what tools serve and holds no answer key,
+//! [`Fact`] is what an answer is scored against. [`ServedInput`] is the data as it is served, with
+//! canaries woven in.
+//!
+//! This crate runs nothing and judges nothing. It reads files only where a function's name says
+//! so, starts one program (`git`, for [`from_repository`]), and uses no clock and no randomness
+//! but hashes of seeds.
+
+mod builtin;
+mod canary;
+pub mod defaults;
+mod error;
+mod input;
+mod plan;
+mod real;
+mod scenario;
+mod served;
+mod size;
+
+pub use builtin::{built_in, load};
+pub use canary::{CANARY_LEN, is_canary, strip_canaries, weave};
+pub use error::{Place, ScenarioError};
+pub use input::{ChangedFile, Document, Fact, Input, InputData, Recipe, diff_carrier, place_of};
+pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
+pub use real::{RealInput, from_document, from_repository};
+pub use scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};
+pub use served::{ServedInput, canary_seed};
+pub use size::parse_size;
+pub use spill_record::{Class, ConfigurationRole, FactPlace, FactsOrigin, RulesRecord, Stage};

@@ -1,0 +1,105 @@
+use spill_record::{Class, FactPlace, FactsOrigin};
+
+/// What the agent is asked to do; it decides which tools are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recipe {
+    /// Review the files of a change.
+    Review,
+    /// Summarise documents.
+    Document,
+}
+
+impl Recipe {
+    /// The recipe's name as files and reports spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::Document => "document",
+        }
+    }
+}
+
+/// One file of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// Its path after the change, with `/` between folders.
+    pub path: String,
+    /// `added`, `modified`, `deleted` or `renamed`.
+    pub status: String,
+    /// Its unified diff, three lines of context.
+    pub diff: String,
+    /// Its text after the change; empty when it was deleted.
+    pub content: String,
+}
+
+/// One document to be summarised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The name by which the tools serve it.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+/// What the tools have to serve; it holds no answer key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputData {
+    /// Which tools serve it.
+    pub recipe: Recipe,
+    /// The changed files, sorted by path; none for the recipe `document`.
+    pub files: Vec<ChangedFile>,
+    /// The documents; none for the recipe `review`.
+    pub documents: Vec<Document>,
+}
+
+/// Something that a good final answer contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Its id, unique within the input.
+    pub id: String,
+    /// The text that the answer has to contain.
+    pub expect: String,
+    /// What carries it: a file's path, [`diff_carrier`] of a path, or a document's name.
+    pub carrier: String,
+    /// Bytes of the carrier as served.
+    pub carrier_bytes: u64,
+    /// Where it sits in the carrier; `None` when that is not known.
+    pub place: Option<FactPlace>,
+}
+
+/// One input of a scenario: the data and, apart from it, the facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name, unique within the scenario.
+    pub name: String,
+    /// Its class.
+    pub class: Class,
+    /// What the tools serve.
+    pub data: InputData,
+    /// What answers are scored against.
+    pub facts: Vec<Fact>,
+    /// Where the facts come from; `Derived` while they have still to be derived.
+    pub facts_origin: FactsOrigin,
+}
+
+/// Returns the carrier's name for facts that stand in the diff of `path`.
+#[must_use]
+pub fn diff_carrier(path: &str) -> String {
+    format!("diff of {path}")
+}
+
+/// Returns where `offset` sits in a text of `len` bytes: the first tenth, the last tenth, or
+/// between. An offset on the border to the last tenth belongs to the last tenth.
+#[must_use]
+pub fn place_of(offset: usize, len: usize) -> FactPlace {
+    if offset * 10 < len {
+        FactPlace::Beginning
+    } else if offset * 10 >= len * 9 {
+        FactPlace::End
+    } else {
+        FactPlace::Middle
+    }
+}

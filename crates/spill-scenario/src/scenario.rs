@@ -1,0 +1,171 @@
+use std::collections::BTreeMap;
+
+use spill_record::{ConfigurationRecord, ConfigurationRole, ModelRecord, RulesRecord};
+
+use crate::input::{Input, Recipe};
+
+/// How the simulated model deals with a stored result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Profile {
+    /// Reads back only the ranges it needs, within a reading budget.
+    Selective,
+    /// Reads everything back.
+    Diligent,
+    /// Answers from previews.
+    Hasty,
+}
+
+impl Profile {
+    /// All profiles, in the order in which a population is drawn from.
+    pub const ALL: [Self; 3] = [Self::Selective, Self::Diligent, Self::Hasty];
+
+    /// The profile's name as files and reports spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Selective => "selective",
+            Self::Diligent => "diligent",
+            Self::Hasty => "hasty",
+        }
+    }
+
+    /// Returns the profile of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+}
+
+/// The simulated model, without facts: what a mock server may know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelSpec {
+    /// The model's name as requests spell it.
+    pub name: String,
+    /// Share of each profile; the shares sum to 1.
+    pub population: BTreeMap<Profile, f64>,
+    /// Context window, in tokens.
+    pub context_window_tokens: u64,
+    /// Tool calls that one answer asks for at most.
+    pub parallel_calls: u64,
+    /// Bytes that one read asks for at most.
+    pub slice_bytes: u64,
+    /// Bytes that `selective` reads back of one result at most.
+    pub reading_budget_bytes: u64,
+    /// Lines of the final answer at most.
+    pub max_findings: u64,
+    /// Regular expressions of the user's own that count as findings beside the recipe's rules.
+    pub patterns: Vec<String>,
+}
+
+impl ModelSpec {
+    /// Returns the profile for a pair with this seed: one draw from the population.
+    #[must_use]
+    pub fn draw(&self, seed: u64) -> Profile {
+        let draw = crate::plan::unit_interval(seed, "profile");
+        let mut upper = 0.0;
+        let mut last = Profile::Selective;
+        for (profile, share) in self.population.iter().filter(|(_, share)| **share > 0.0) {
+            upper += share;
+            last = *profile;
+            if draw < upper {
+                break;
+            }
+        }
+        last
+    }
+}
+
+/// What bounds a step, a run and a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Iterations of one step at most.
+    pub iteration_limit: u64,
+    /// Time for one step.
+    pub step_timeout_ms: u64,
+    /// Time for one process.
+    pub run_timeout_ms: u64,
+    /// Runs of one plan at most.
+    pub max_runs: u64,
+}
+
+/// One set of environment settings of the subject, and what it is labelled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// Its name.
+    pub name: String,
+    /// Control or candidate.
+    pub role: ConfigurationRole,
+    /// Whether it is what ships today.
+    pub shipped: bool,
+    /// Environment variables that it sets; empty measures the subject's own defaults.
+    pub env: BTreeMap<String, String>,
+    /// Label: whether results are stored at all.
+    pub enabled: bool,
+    /// Label: results of at least this many bytes are stored; `None` when off.
+    pub threshold_bytes: Option<u64>,
+}
+
+impl Configuration {
+    /// Returns the configuration as a manifest holds it, before the subject was asked.
+    #[must_use]
+    pub fn to_record(&self) -> ConfigurationRecord {
+        ConfigurationRecord {
+            name: self.name.clone(),
+            role: self.role,
+            shipped: self.shipped,
+            env: self.env.clone(),
+            enabled: self.enabled,
+            threshold_bytes: self.threshold_bytes,
+            effective_settings: None,
+        }
+    }
+}
+
+/// A scenario: everything about one recipe that a plan needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name, unique within a plan.
+    pub name: String,
+    /// What the agent is asked to do.
+    pub recipe: Recipe,
+    /// The step's system message.
+    pub system: String,
+    /// The step's prompt.
+    pub prompt: String,
+    /// Inputs, in plan order.
+    pub inputs: Vec<Input>,
+    /// The simulated model.
+    pub model: ModelSpec,
+    /// Limits.
+    pub limits: Limits,
+    /// Configurations; candidates are tried in this order.
+    pub configurations: Vec<Configuration>,
+    /// Repetitions of each cell at stage `full`.
+    pub repetitions: u32,
+    /// The acceptance rules' limits.
+    pub rules: RulesRecord,
+}
+
+impl Scenario {
+    /// Returns the assumptions of this scenario as a manifest holds them.
+    #[must_use]
+    pub fn model_record(&self) -> ModelRecord {
+        ModelRecord {
+            scenario: self.name.clone(),
+            model: self.model.name.clone(),
+            population: self
+                .model
+                .population
+                .iter()
+                .map(|(profile, share)| (profile.name().to_owned(), *share))
+                .collect(),
+            context_window_tokens: self.model.context_window_tokens,
+            parallel_calls: self.model.parallel_calls,
+            slice_bytes: self.model.slice_bytes,
+            reading_budget_bytes: self.model.reading_budget_bytes,
+            iteration_limit: self.limits.iteration_limit,
+            step_timeout_ms: self.limits.step_timeout_ms,
+            run_timeout_ms: self.limits.run_timeout_ms,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use spill_record::{digest, digest_parts};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::canary::weave;
+use crate::input::{Input, InputData, Recipe};
+
+/// Returns the seed of an input's canaries; all runs of the input share it.
+#[must_use]
+pub fn canary_seed(base_seed: u64, scenario: &str, input: &str) -> u64 {
+    let name = digest_parts(&["canary", scenario, input]);
+    xxh3_64_with_seed(name.as_bytes(), base_seed)
+}
+
+/// An input as the tools serve it: every text that a tool can return whole, canaries woven in.
+///
+/// Equal inputs with equal canary seeds give equal texts.
+#[derive(Clone, Debug)]
+pub struct ServedInput {
+    recipe: Recipe,
+    list: Arc<str>,
+    diffs: BTreeMap<String, Arc<str>>,
+    files: BTreeMap<String, Arc<str>>,
+    documents: BTreeMap<String, Arc<str>>,
+}
+
+impl ServedInput {
+    /// Weaves an input's texts. Facts are not looked at.
+    #[must_use]
+    pub fn new(input: &Input, canary_seed: u64) -> Self {
+        Self::from_data(&input.data, canary_seed)
+    }
+
+    fn from_data(data: &InputData, canary_seed: u64) -> Self {
+        let text = |kind: &str, name: &str, text: &str| -> Arc<str> {
+            let name = digest_parts(&[kind, name]);
+            weave(text, xxh3_64_with_seed(name.as_bytes(), canary_seed)).into()
+        };
+        let files = &data.files;
+        let mut served = Self {
+            recipe: data.recipe,
+            list: "".into(),
+            diffs: files
+                .iter()
+                .map(|file| (file.path.clone(), text("diff", &file.path, &file.diff)))
+                .collect(),
+            files: files
+                .iter()
+                .map(|file| (file.path.clone(), text("file", &file.path, &file.content)))
+                .collect(),
+            documents: data
+                .documents
+                .iter()
+                .map(|document| {
+                    (
+                        document.name.clone(),
+                        text("document", &document.name, &document.text),
+                    )
+                })
+                .collect(),
+        };
+        served.list = text("list", "", &served.list_of(data));
+        served
+    }
+
+    /// The list tool's JSON array, one entry a line; sizes are those of the served texts.
+    fn list_of(&self, data: &InputData) -> String {
+        let size = |texts: &BTreeMap<String, Arc<str>>, name: &str| {
+            texts.get(name).map_or(0, |text| text.len())
+        };
+        let entries: Vec<String> = match data.recipe {
+            Recipe::Review => data
+                .files
+                .iter()
+                .map(|file| {
+                    serde_json::json!({
+                        "path": file.path,
+                        "status": file.status,
+                        "diff_bytes": size(&self.diffs, &file.path),
+                        "file_bytes": size(&self.files, &file.path),
+                    })
+                    .to_string()
+                })
+                .collect(),
+            Recipe::Document => data
+                .documents
+                .iter()
+                .map(|document| {
+                    serde_json::json!({
+                        "name": document.name,
+                        "title": document.title,
+                        "size_bytes": size(&self.documents, &document.name),
+                    })
+                    .to_string()
+                })
+                .collect(),
+        };
+        format!("[\n{}\n]\n", entries.join(",\n"))
+    }
+
+    /// Which tools serve it.
+    #[must_use]
+    pub fn recipe(&self) -> Recipe {
+        self.recipe
+    }
+
+    /// What `list_changed_files` or `list_documents` returns: a JSON array, one entry a line,
+    /// between canary lines (so it parses after [`crate::strip_canaries`]).
+    #[must_use]
+    pub fn list_text(&self) -> &Arc<str> {
+        &self.list
+    }
+
+    /// The diff of a changed file.
+    #[must_use]
+    pub fn diff(&self, path: &str) -> Option<&Arc<str>> {
+        self.diffs.get(path)
+    }
+
+    /// A changed file after the change.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&Arc<str>> {
+        self.files.get(path)
+    }
+
+    /// A document.
+    #[must_use]
+    pub fn document(&self, name: &str) -> Option<&Arc<str>> {
+        self.documents.get(name)
+    }
+
+    /// The changed files by path, sorted; what `search` looks through.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &Arc<str>)> {
+        self.files.iter().map(|(path, text)| (path.as_str(), text))
+    }
+
+    /// Every distinct text that a tool returns whole.
+    pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
+        std::iter::once(&self.list)
+            .chain(self.diffs.values())
+            .chain(self.files.values())
+            .chain(self.documents.values())
+    }
+
+    /// Bytes of the largest of them.
+    #[must_use]
+    pub fn largest_result_bytes(&self) -> u64 {
+        self.texts()
+            .map(|text| text.len() as u64)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Digest of all of them with their names.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut parts = vec![self.recipe.as_str(), &*self.list];
+        for texts in [&self.diffs, &self.files, &self.documents] {
+            for (name, text) in texts {
+                parts.push(name);
+                parts.push(text);
+            }
+        }
+        digest(digest_parts(&parts).as_bytes())
+    }
+}
