@@ -1,0 +1,171 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::tokenizer::{O200kBase, Tokenizer};
+
+/// Texts of at least this many bytes are remembered by their hash; shorter ones are cheaper to
+/// tokenise again than to remember.
+pub const CACHED_FROM_BYTES: usize = 256;
+
+/// Counts tokens and remembers the counts of longer texts by content (XXH3-128).
+///
+/// Two threads that meet a new text at the same time may both tokenise it; the count is the same.
+pub struct TokenCounter {
+    tokenizer: Box<dyn Tokenizer>,
+    known: Mutex<HashMap<u128, u64>>,
+    tokenised_bytes: AtomicU64,
+}
+
+impl TokenCounter {
+    /// A counter over [`O200kBase`].
+    #[must_use]
+    pub fn o200k_base() -> Self {
+        Self::with_tokenizer(Box::new(O200kBase))
+    }
+
+    /// A counter over another tokenizer.
+    #[must_use]
+    pub fn with_tokenizer(tokenizer: Box<dyn Tokenizer>) -> Self {
+        Self {
+            tokenizer,
+            known: Mutex::default(),
+            tokenised_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Name of the tokenizer, for the record.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.tokenizer.name()
+    }
+
+    /// Tokens of `text`.
+    pub fn count(&self, text: &str) -> u64 {
+        if text.len() < CACHED_FROM_BYTES {
+            return self.tokenise(text);
+        }
+        let hash = xxh3_128(text.as_bytes());
+        if let Some(&tokens) = self.known().get(&hash) {
+            return tokens;
+        }
+        let tokens = self.tokenise(text);
+        self.known().insert(hash, tokens);
+        tokens
+    }
+
+    /// Bytes that went through the tokenizer so far; what the cache answered is not in it.
+    pub fn tokenised_bytes(&self) -> u64 {
+        self.tokenised_bytes.load(Ordering::Relaxed)
+    }
+
+    fn tokenise(&self, text: &str) -> u64 {
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        self.tokenised_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.tokenizer.count(text)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<u128, u64>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for TokenCounter {
+    fn default() -> Self {
+        Self::o200k_base()
+    }
+}
+
+impl fmt::Debug for TokenCounter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("TokenCounter")
+            .field("tokenizer", &self.name())
+            .field("tokenised_bytes", &self.tokenised_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Counts one token for each byte.
+    struct Bytes;
+
+    impl Tokenizer for Bytes {
+        fn name(&self) -> &'static str {
+            "bytes"
+        }
+
+        fn count(&self, text: &str) -> u64 {
+            text.len() as u64
+        }
+    }
+
+    fn check_count(text: &str, tokens: u64) {
+        assert_eq!(TokenCounter::o200k_base().count(text), tokens, "{text:?}");
+    }
+
+    #[test]
+    fn counts_are_those_of_the_openai_cookbook() {
+        check_count("", 0);
+        check_count("hello world", 2);
+        check_count("Hello, world!", 4);
+        check_count("antidisestablishmentarianism", 6);
+        check_count("2 + 2 = 4", 7);
+        check_count("お誕生日おめでとう", 8);
+    }
+
+    #[test]
+    fn special_tokens_written_out_are_ordinary_text() {
+        assert!(TokenCounter::o200k_base().count("<|endoftext|>") > 1);
+    }
+
+    fn check_tokenised(len: usize, asked: u64, tokenised: u64) {
+        let counter = TokenCounter::with_tokenizer(Box::new(Bytes));
+        let text = "x".repeat(len);
+        for _ in 0..asked {
+            assert_eq!(counter.count(&text), len as u64);
+        }
+        assert_eq!(counter.tokenised_bytes(), tokenised, "{len} bytes");
+    }
+
+    #[test]
+    fn a_text_of_256_bytes_is_tokenised_once_and_a_shorter_one_each_time() {
+        check_tokenised(255, 3, 3 * 255);
+        check_tokenised(256, 3, 256);
+        check_tokenised(257, 3, 257);
+    }
+
+    #[test]
+    fn hard_texts_are_counted() {
+        let counter = TokenCounter::o200k_base();
+        for text in [
+            " ".repeat(300_000),
+            "\n".repeat(300_000),
+            "=".repeat(300_000),
+            "\0".repeat(1000),
+            "\u{301}".repeat(10_000),
+            "\u{1F468}\u{200D}\u{1F469}".repeat(5000),
+        ] {
+            assert!(counter.count(&text) > 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_has_a_count_of_at_most_its_bytes(text in "\\PC{0,400}|(?s).{0,400}") {
+            let counter = TokenCounter::o200k_base();
+            let tokens = counter.count(&text);
+            prop_assert!(tokens <= text.len() as u64);
+            prop_assert_eq!(tokens == 0, text.is_empty());
+            prop_assert_eq!(counter.count(&text), tokens);
+        }
+    }
+}
