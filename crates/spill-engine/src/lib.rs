@@ -1,1 +1,57 @@
-//! stub
+//! Keeps oversized tool results out of the prompt.
+//!
+//! A [`StepSpill`] lives as long as one execution of one agentic step. Every tool result passes through
+//! [`StepSpill::admit`]: small ones come back untouched, one whose JSON serialisation reaches the [`Threshold`] is kept in
+//! memory and replaced in the prompt by a summary of at most [`SUMMARY_LIMIT_BYTES`] bytes with a [`Reference`]. The model
+//! reads slices back through [`StepSpill::read`], at most one threshold per read.
+//!
+//! Three parts that do not know each other: `policy` decides (a pure function), `store` holds, `preview` renders.
+//! `step` joins them under one lock.
+//!
+//! What it refuses to do: it reads no environment, clock, file or network, logs nothing, counts for nobody (an [`Observer`]
+//! is told), and never fails a step: whatever cannot be stored stays in the prompt.
+//!
+//! ```
+//! use spill_engine::{CallId, PromptText, Settings, StepId, StepSpill, ToolResult};
+//!
+//! let step = StepSpill::new(Settings::DEFAULT, StepId::new("review")?, StepSpill::unobserved());
+//! let call = CallId { iteration: 1, index: 0 };
+//! let admitted = step.admit(call, "read_file", ToolResult::text("x".repeat(300 * 1024)));
+//! assert!(matches!(admitted.prompt, PromptText::Preview { .. }));
+//!
+//! let answer = step.read(&serde_json::json!({
+//!     "spillover_ref": "spillover://review/i1c0.json",
+//!     "range": {"offset": 0, "length": 4},
+//! }))?;
+//! assert_eq!(answer.text(), "xxxx");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod coverage;
+mod hint;
+mod measure;
+mod observer;
+mod policy;
+mod preview;
+mod read;
+mod reference;
+mod result;
+mod settings;
+mod shared_text;
+mod step;
+mod store;
+
+pub use measure::{Bytes, line_count, serialised_size};
+pub use observer::{BudgetWarning, Observer, Usage};
+pub use policy::{Decision, decide};
+pub use preview::SUMMARY_LIMIT_BYTES;
+pub use read::{READ_TOOL, ReadAnswer, ReadError, read_tool_schema};
+pub use reference::{CallId, MalformedReference, Reference, StepId, StepIdError};
+pub use result::{Block, ToolResult};
+pub use settings::{
+    BUDGET_VAR, Budget, DEFAULT_BUDGET_BYTES, DEFAULT_ENABLED, DEFAULT_THRESHOLD_BYTES,
+    ENABLED_VAR, MAX_BUDGET_BYTES, MAX_THRESHOLD_BYTES, MIN_BUDGET_BYTES, MIN_THRESHOLD_BYTES,
+    OutOfBounds, SettingWarning, Settings, Switch, THRESHOLD_VAR, Threshold,
+};
+pub use shared_text::SharedText;
+pub use step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
