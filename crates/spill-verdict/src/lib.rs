@@ -1,1 +1,42 @@
-//! stub
+//! Samples, estimates, rules, and the one [`Verdict`] that gives the exit code and every report.
+//!
+//! [`judge`] takes what a run folder holds and accounts for every planned run (`inventory`),
+//! compares each candidate with the control pair by pair (`rules`), and climbs the ladder of
+//! candidates (`ladder`). In simulated mode every run is a function of its seed, so the rules are
+//! judged literally. A rule holds on the planned number of pairs only; it is broken early only
+//! where no absent run could change that.
+//!
+//! It reads records and rules alone: no answer key, no script of a mock, no clock. It does not
+//! print or exit. No value is NaN, and a value that was not measured is `None`, never 0.
+//!
+//! A median of an even count is the mean of the two middle values.
+
+mod verdict;
+
+mod estimate;
+pub mod exit;
+mod words;
+
+mod inventory;
+
+mod rules;
+
+mod ladder;
+
+mod identity;
+mod notes;
+
+mod judge;
+
+mod table;
+
+pub use estimate::{median, ratio, share};
+pub use judge::judge;
+pub use rules::EVIDENCE_LIMIT;
+pub use table::{deciding_number, terminal_table};
+pub use verdict::{
+    Arms, Bound, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak,
+    ProfileCandidate, ProfileVerdict, Proposed, Rule, RuleVerdict, Shipped, State, TokenBasis,
+    VERDICT_SCHEMA, Verdict,
+};
+pub use words::{counted, figure, figure_beside, grouped, percent, plain};

@@ -1,0 +1,272 @@
+use spill_record::{Mode, PlanRecord, RunSet, Stage};
+
+use crate::inventory::{self, InputPairs, Inventory};
+use crate::ladder::{self, Climb};
+use crate::verdict::{
+    CandidateVerdict, Decision, Denominators, ProfileCandidate, ProfileVerdict, Rule, State,
+    VERDICT_SCHEMA, Verdict,
+};
+use crate::words::{counted, plain};
+use crate::{exit, identity, notes};
+
+/// Judges a run folder: five rules on every input for every candidate, then the ladder.
+///
+/// Total: whatever the records hold, it returns a verdict, and one that is not a pass unless every
+/// planned run is there and says so. The order of records does not matter.
+pub fn judge(set: &RunSet) -> Verdict {
+    let manifest = &set.manifest;
+    let plan = &manifest.plan;
+    let inventory = inventory::take(set);
+    let identity = identity::compare(&manifest.subject, plan, &inventory);
+    let mut candidates = ladder::judge_candidates(plan, &inventory.inputs, &inventory.extra);
+    if manifest.mode == Mode::Live {
+        unprove(&mut candidates);
+    }
+    let climb = ladder::climb(plan, &mut candidates);
+    let profiles = profiles(plan, &inventory);
+    let incomplete = incomplete(plan, &inventory);
+    let mut problems = inventory.problems;
+    problems.extend(incomplete);
+    let mut warnings = inventory.warnings;
+    warnings.extend(identity.warnings);
+    let mut verdict = Verdict {
+        schema: VERDICT_SCHEMA,
+        mode: manifest.mode,
+        stage: manifest.stage,
+        subject: manifest.subject.clone(),
+        plan_hash: manifest.plan_hash.clone(),
+        decision: climb.decision,
+        sentence: String::new(),
+        shipped: ladder::shipped(plan),
+        proposed: climb.proposed,
+        exit_code: exit::INTERNAL,
+        candidates,
+        denominators: inventory.denominators,
+        leak_runs: inventory.leak_runs,
+        leaks: inventory.leaks,
+        profiles,
+        harness_errors: identity.harness_errors,
+        problems,
+        warnings,
+        not_shown: notes::not_shown(manifest),
+    };
+    conclude(&mut verdict, &climb);
+    verdict
+}
+
+/// A literal comparison on a stochastic endpoint proves nothing; only the absolute rule stands.
+fn unprove(candidates: &mut [CandidateVerdict]) {
+    for candidate in candidates {
+        for row in &mut candidate.rules {
+            let relative = row.rule != Rule::NothingLeaks;
+            if relative && matches!(row.state, State::Holds | State::Broken) {
+                row.state = State::NotProven;
+                row.words = format!("{}; intervals of live mode are not measured", row.words);
+            }
+        }
+        let leaks = candidate
+            .rules
+            .iter()
+            .any(|row| row.rule == Rule::NothingLeaks && row.state == State::Broken);
+        if !leaks && candidate.state != State::NotRun {
+            candidate.state = State::NotProven;
+            candidate.words = "intervals of live mode are not measured".to_owned();
+        }
+    }
+}
+
+/// Why the runs do not cover the plan, if they do not.
+fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
+    let Denominators {
+        planned,
+        finished,
+        infrastructure,
+        missing,
+        ..
+    } = inventory.denominators;
+    let mut problems = Vec::new();
+    if missing > 0 {
+        problems.push(format!(
+            "{} of {planned} have no usable record",
+            counted(missing, "planned run")
+        ));
+    }
+    if finished == 0 {
+        problems.push("no run finished, so there is nothing to judge".to_owned());
+    }
+    let within = infrastructure as f64 <= plan.rules.infrastructure_budget * planned as f64;
+    if infrastructure > 0 && !within {
+        problems.push(format!(
+            "{} of {planned} lost to the harness, more than the budget of {}",
+            counted(infrastructure, "run"),
+            crate::words::percent(plan.rules.infrastructure_budget)
+        ));
+    }
+    let controls = plan
+        .configurations
+        .iter()
+        .filter(|c| c.role == spill_record::ConfigurationRole::Control)
+        .count();
+    if controls != 1 {
+        problems.push(format!(
+            "the plan has {}, one is needed",
+            counted(controls as u64, "control")
+        ));
+    }
+    problems
+}
+
+/// Sets exit code, decision and sentence from what was found.
+fn conclude(verdict: &mut Verdict, climb: &Climb) {
+    let mut codes = vec![match climb.decision {
+        Decision::Keep => exit::ACCEPTED,
+        Decision::Change | Decision::Disable => exit::REJECTED,
+        Decision::None => exit::NOT_PROVEN,
+    }];
+    if verdict.leak_runs > 0 {
+        codes.push(exit::LEAK);
+    }
+    let broken_harness = !verdict.harness_errors.is_empty();
+    if broken_harness {
+        codes.push(exit::INTERNAL);
+    }
+    let incomplete = !verdict.problems.is_empty();
+    if incomplete {
+        codes.push(exit::INCOMPLETE);
+    }
+    if broken_harness || incomplete {
+        verdict.decision = Decision::None;
+        verdict.proposed = None;
+    }
+    verdict.exit_code = exit::first_that_applies(&codes);
+    verdict.sentence = sentence(verdict, climb);
+}
+
+fn sentence(verdict: &Verdict, climb: &Climb) -> String {
+    let mut parts = Vec::new();
+    if verdict.leak_runs > 0 {
+        let where_found = verdict.leaks.first().map_or_else(String::new, |leak| {
+            format!(
+                " (first under {}, run {})",
+                plain(&leak.configuration),
+                plain(&leak.run_id)
+            )
+        });
+        parts.push(format!(
+            "Leak found in {}{where_found}.",
+            counted(verdict.leak_runs, "run")
+        ));
+    }
+    if let Some(fault) = verdict.harness_errors.first() {
+        parts.push(format!("No decision, the harness is at fault: {fault}."));
+    } else if let Some(problem) = verdict.problems.first() {
+        let more = verdict.problems.len() - 1;
+        let more = if more > 0 {
+            format!(" (and {})", counted(more as u64, "further problem"))
+        } else {
+            String::new()
+        };
+        parts.push(format!(
+            "No decision, the runs are incomplete: {problem}{more}."
+        ));
+    } else {
+        let shipped = verdict.shipped.as_ref().map_or_else(
+            || "the default".to_owned(),
+            |shipped| ladder::label(&shipped.configuration, shipped.threshold_bytes),
+        );
+        let to = verdict
+            .candidates
+            .iter()
+            .find(|candidate| candidate.considered && candidate.state == State::Holds)
+            .map_or_else(String::new, |c| {
+                ladder::label(&c.configuration, c.threshold_bytes)
+            });
+        parts.push(match verdict.decision {
+            Decision::Keep => format!("Keep {shipped}: {}.", climb.words),
+            Decision::Change => format!(
+                "Change the default from {shipped} to {to}: {}.",
+                climb.words
+            ),
+            Decision::Disable => {
+                format!("Disable spilling, {shipped} ships today: {}.", climb.words)
+            }
+            Decision::None => format!("No decision: {}.", climb.words),
+        });
+    }
+    if verdict.stage == Stage::Quick {
+        parts.push("This was the quick stage; full has still to run.".to_owned());
+    }
+    parts.join(" ")
+}
+
+/// The decision under each profile that any scenario's population names.
+fn profiles(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<ProfileVerdict> {
+    let mut names: Vec<&str> = plan
+        .models
+        .iter()
+        .flat_map(|model| model.population.keys())
+        .map(String::as_str)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| under_profile(plan, inventory, name))
+        .collect()
+}
+
+fn under_profile(plan: &PlanRecord, inventory: &Inventory<'_>, profile: &str) -> ProfileVerdict {
+    let mut extra_pairs = 0;
+    let mut pairs = 0;
+    let cells: Vec<InputPairs<'_>> = inventory
+        .inputs
+        .iter()
+        .zip(&inventory.extra)
+        .map(|(planned, extra)| {
+            let chosen: Vec<_> = planned
+                .pairs
+                .iter()
+                .chain(&extra.pairs)
+                .filter(|pair| pair.profile == profile)
+                .cloned()
+                .map(|pair| {
+                    extra_pairs += u64::from(pair.extra);
+                    inventory::Pair {
+                        extra: false,
+                        ..pair
+                    }
+                })
+                .collect();
+            pairs += chosen.len() as u64;
+            InputPairs {
+                input: planned.input,
+                pairs: chosen,
+            }
+        })
+        .collect();
+    let nothing: Vec<InputPairs<'_>> = cells
+        .iter()
+        .map(|cell| InputPairs {
+            input: cell.input,
+            pairs: Vec::new(),
+        })
+        .collect();
+    let mut candidates = ladder::judge_candidates(plan, &cells, &nothing);
+    let climb = ladder::climb(plan, &mut candidates);
+    ProfileVerdict {
+        profile: profile.to_owned(),
+        decision: climb.decision,
+        proposed: climb.proposed,
+        pairs,
+        extra_pairs,
+        words: climb.words,
+        candidates: candidates
+            .into_iter()
+            .map(|candidate| ProfileCandidate {
+                configuration: candidate.configuration,
+                state: candidate.state,
+                words: candidate.words,
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,219 @@
+use spill_record::{ConfigurationRecord, ConfigurationRole, PlanRecord};
+
+use crate::inventory::{InputPairs, Slot};
+use crate::rules::Comparison;
+use crate::verdict::{CandidateVerdict, Decision, Proposed, Rule, Shipped, State};
+use crate::words::{grouped, plain};
+
+/// Where the ladder of candidates ends.
+pub(crate) struct Climb {
+    pub(crate) decision: Decision,
+    pub(crate) proposed: Option<Proposed>,
+    pub(crate) words: String,
+}
+
+/// Judges every candidate of the plan on `cells`, in the order of the ladder.
+pub(crate) fn judge_candidates(
+    plan: &PlanRecord,
+    cells: &[InputPairs<'_>],
+    extra: &[InputPairs<'_>],
+) -> Vec<CandidateVerdict> {
+    let control = plan
+        .configurations
+        .iter()
+        .position(|c| c.role == ConfigurationRole::Control);
+    plan.configurations
+        .iter()
+        .enumerate()
+        .filter(|(_, configuration)| configuration.role == ConfigurationRole::Candidate)
+        .map(|(index, configuration)| {
+            judge_candidate(plan, cells, extra, control, index, configuration)
+        })
+        .collect()
+}
+
+fn judge_candidate(
+    plan: &PlanRecord,
+    cells: &[InputPairs<'_>],
+    extra: &[InputPairs<'_>],
+    control: Option<usize>,
+    index: usize,
+    configuration: &ConfigurationRecord,
+) -> CandidateVerdict {
+    let mut rules = Vec::new();
+    if let Some(control) = control {
+        for rule in Rule::ALL {
+            for (cell, extra) in cells.iter().zip(extra) {
+                rules.push(Comparison::new(cell, extra, control, index, &plan.rules).judge(rule));
+            }
+        }
+    }
+    let results_persisted = stored(cells, index);
+    let mut candidate = CandidateVerdict {
+        configuration: configuration.name.clone(),
+        threshold_bytes: configuration.threshold_bytes,
+        state: State::NotRun,
+        considered: false,
+        results_persisted,
+        words: String::new(),
+        rules,
+    };
+    (candidate.state, candidate.words) = sum_up(&candidate);
+    candidate
+}
+
+/// Results stored under a configuration; `None` when no finished run tells.
+fn stored(cells: &[InputPairs<'_>], index: usize) -> Option<u64> {
+    cells
+        .iter()
+        .flat_map(|cell| &cell.pairs)
+        .filter_map(|pair| match pair.slots[index] {
+            Slot::Finished(record) => record.results_persisted,
+            Slot::Infrastructure(_) | Slot::Missing => None,
+        })
+        .reduce(u64::saturating_add)
+}
+
+/// The heaviest state of all rules, and why.
+fn sum_up(candidate: &CandidateVerdict) -> (State, String) {
+    let state = candidate
+        .rules
+        .iter()
+        .map(|row| row.state)
+        .max_by_key(|state| state.weight())
+        .unwrap_or(State::NotRun);
+    match state {
+        State::Broken | State::NotProven | State::NotRun => {}
+        State::Holds | State::NotApplicable => {
+            return match candidate.results_persisted {
+                Some(1..) => (State::Holds, "all rules hold".to_owned()),
+                Some(0) => (
+                    State::NotProven,
+                    "it stored nothing in the whole plan: it was not tried".to_owned(),
+                ),
+                None => (
+                    State::NotProven,
+                    "no run tells whether it stored anything".to_owned(),
+                ),
+            };
+        }
+    }
+    let first = Rule::ALL
+        .into_iter()
+        .filter_map(|rule| candidate.deciding(rule))
+        .find(|row| row.state == state);
+    let words = first.map_or_else(
+        || "there is nothing to judge".to_owned(),
+        |row| {
+            format!(
+                "rule {} ({}) is {} on {}: {}",
+                row.number,
+                row.rule.title(),
+                row.state.words(),
+                row.place(),
+                row.words
+            )
+        },
+    );
+    (state, words)
+}
+
+/// Climbs from the first candidate to the first that holds; anything but a broken one stops it.
+pub(crate) fn climb(plan: &PlanRecord, candidates: &mut [CandidateVerdict]) -> Climb {
+    let shipped = plan
+        .configurations
+        .iter()
+        .find(|configuration| configuration.shipped);
+    let mut broken = Vec::new();
+    for candidate in candidates.iter_mut() {
+        candidate.considered = true;
+        let name = label(&candidate.configuration, candidate.threshold_bytes);
+        match candidate.state {
+            State::Broken => broken.push(format!("{name}: {}", candidate.words)),
+            State::Holds => return accept(candidate, shipped, &broken),
+            State::NotProven | State::NotApplicable | State::NotRun => {
+                let words = format!("{name} is {}: {}", candidate.state.words(), candidate.words);
+                return Climb {
+                    decision: Decision::None,
+                    proposed: None,
+                    words: after(words, &broken),
+                };
+            }
+        }
+    }
+    if broken.is_empty() {
+        let words = "the plan has no candidate".to_owned();
+        return Climb {
+            decision: Decision::None,
+            proposed: None,
+            words,
+        };
+    }
+    let off_ships = shipped.is_some_and(|configuration| !configuration.enabled);
+    let (decision, way) = if off_ships {
+        (Decision::Keep, "spilling stays off by default")
+    } else {
+        (Decision::Disable, "spilling is to be off by default")
+    };
+    Climb {
+        decision,
+        proposed: Some(Proposed {
+            enabled: false,
+            threshold_bytes: None,
+        }),
+        words: after(format!("every candidate is broken, so {way}"), &broken),
+    }
+}
+
+fn accept(
+    candidate: &CandidateVerdict,
+    shipped: Option<&ConfigurationRecord>,
+    broken: &[String],
+) -> Climb {
+    let name = label(&candidate.configuration, candidate.threshold_bytes);
+    let ships = shipped.is_some_and(|shipped| shipped.name == candidate.configuration);
+    let (decision, words) = if ships {
+        (
+            Decision::Keep,
+            format!("all rules hold for the shipped {name}"),
+        )
+    } else {
+        (Decision::Change, format!("all rules hold for {name}"))
+    };
+    let proposed = Proposed {
+        enabled: true,
+        threshold_bytes: candidate.threshold_bytes,
+    };
+    Climb {
+        decision,
+        proposed: Some(proposed),
+        words: after(words, broken),
+    }
+}
+
+fn after(words: String, broken: &[String]) -> String {
+    if broken.is_empty() {
+        words
+    } else {
+        format!("{words}. {}", broken.join(". "))
+    }
+}
+
+/// A configuration by name and threshold.
+pub(crate) fn label(name: &str, threshold_bytes: Option<u64>) -> String {
+    match threshold_bytes {
+        Some(bytes) => format!("{} ({} bytes)", plain(name), grouped(bytes)),
+        None => plain(name),
+    }
+}
+
+/// What ships today.
+pub(crate) fn shipped(plan: &PlanRecord) -> Option<Shipped> {
+    plan.configurations
+        .iter()
+        .find(|configuration| configuration.shipped)
+        .map(|configuration| Shipped {
+            configuration: configuration.name.clone(),
+            threshold_bytes: configuration.threshold_bytes,
+        })
+}
