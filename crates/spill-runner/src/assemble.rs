@@ -1,0 +1,371 @@
+//! Puts a run's record together: the servers' journal, the step result, what was measured.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use spill_mocks::{Journal, LlmCallEntry};
+use spill_record::{
+    CallRecord, EndReason, InputRecord, Outcome, PlannedRun, PromptTokens, RunRecord, SCHEMA,
+    ToolResultForm, digest_parts,
+};
+use spill_scenario::Fact;
+
+use crate::execute::FinishedRun;
+use crate::process::Finished;
+use crate::score::{Score, score};
+use crate::step_result::StepResult;
+use crate::watch::{LEAK_CHECK, Traces};
+
+/// What a run is known by before it starts.
+pub(crate) struct Identity<'a> {
+    pub(crate) planned: &'a PlannedRun,
+    pub(crate) input: &'a InputRecord,
+    pub(crate) facts: &'a [Fact],
+    pub(crate) subject: &'a str,
+    pub(crate) model: &'a str,
+}
+
+/// How the process ended, seen from outside.
+pub(crate) enum ProcessEnd {
+    /// It printed a step result.
+    Reported(Box<StepResult>),
+    /// It is the subject's fault that there is none.
+    Subject(EndReason, String),
+    /// It is the harness's fault.
+    Harness(EndReason, String),
+}
+
+/// Everything that is known after a run.
+pub(crate) struct Seen {
+    pub(crate) end: ProcessEnd,
+    pub(crate) finished: Option<Finished>,
+    pub(crate) journal: Journal,
+    pub(crate) traces: Result<Traces, String>,
+}
+
+/// Makes the records of a run and its calls.
+///
+/// A subject whose figures contradict the servers' journal, a request outside the script, and a
+/// search that cannot be trusted make the run an infrastructure failure.
+pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
+    let calls: Vec<CallRecord> = seen
+        .journal
+        .llm
+        .iter()
+        .map(|entry| call_record(&identity.planned.run_id, entry))
+        .collect();
+    let sums = Sums::of(&calls, &seen.journal);
+    let mut record = blank(identity);
+    fill_from_journal(&mut record, &sums);
+    if let Some(finished) = &seen.finished {
+        record.process_ms = Some(finished.wall.as_secs_f64() * 1000.0);
+        if let Some(report) = &finished.report {
+            record.peak_rss_bytes = Some(report.peak_rss_bytes);
+            record.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
+        }
+    }
+    let mut fault = None;
+    match &seen.traces {
+        Ok(traces) => {
+            record.files_written = Some(traces.files_written);
+            record.leak_findings.clone_from(&traces.findings);
+        }
+        Err(why) => fault = Some((EndReason::LeakCheckFailed, why.clone())),
+    }
+    match seen.end {
+        ProcessEnd::Reported(result) => {
+            fill_from_result(&mut record, &result);
+            score_into(
+                &mut record,
+                result.final_answer.as_deref().unwrap_or(""),
+                identity.facts,
+            );
+            if let Some(why) = contradiction(&result, &sums) {
+                fault = Some((EndReason::Mismatch, why));
+            }
+        }
+        ProcessEnd::Subject(reason, why) => {
+            end(&mut record, Outcome::Failed, reason, Some(why));
+            score_into(&mut record, "", identity.facts);
+        }
+        ProcessEnd::Harness(reason, why) => fault = Some((reason, why)),
+    }
+    if let Some(request) = seen.journal.unscripted.first() {
+        let why = format!("a mock server was asked for something outside its script: {request}");
+        fault = Some((EndReason::MockUnavailable, why));
+    }
+    if let Some((reason, why)) = fault {
+        end(&mut record, Outcome::Infrastructure, reason, Some(why));
+        record.quality = None;
+    }
+    FinishedRun { record, calls }
+}
+
+fn end(record: &mut RunRecord, outcome: Outcome, reason: EndReason, error: Option<String>) {
+    record.outcome = outcome;
+    record.end_reason = reason;
+    record.error = error;
+}
+
+/// A record in which nothing is known yet but what the plan says.
+fn blank(identity: &Identity<'_>) -> RunRecord {
+    let planned = identity.planned;
+    RunRecord {
+        schema: SCHEMA,
+        run_id: planned.run_id.clone(),
+        pair_id: planned.pair_id.clone(),
+        scenario: planned.scenario.clone(),
+        recipe: identity.input.recipe.clone(),
+        input: planned.input.clone(),
+        class: identity.input.class,
+        configuration: planned.configuration.clone(),
+        repetition: planned.repetition,
+        seed: planned.seed,
+        subject: identity.subject.to_owned(),
+        model: identity.model.to_owned(),
+        profile: planned.profile.clone(),
+        outcome: Outcome::Infrastructure,
+        end_reason: EndReason::LaunchFailed,
+        hit_iteration_limit: None,
+        iterations: None,
+        llm_calls: None,
+        llm_retries: None,
+        input_tokens: None,
+        cached_input_tokens: None,
+        output_tokens: None,
+        duration_ms: None,
+        process_ms: None,
+        cpu_ms: None,
+        model_time_ms: None,
+        tool_calls: None,
+        tool_result_bytes: None,
+        largest_result_bytes: None,
+        results_persisted: None,
+        persisted_by_tool: BTreeMap::new(),
+        results_read_back: None,
+        reads: None,
+        reads_with_range: None,
+        read_bytes: None,
+        reread_bytes: None,
+        store_peak_bytes: None,
+        peak_rss_bytes: None,
+        body_bytes: None,
+        facts_expected: None,
+        facts_found: None,
+        end_facts_expected: None,
+        end_facts_found: None,
+        large_file_facts_expected: None,
+        large_file_facts_found: None,
+        missed_facts: Vec::new(),
+        unfounded_findings: None,
+        quality: None,
+        files_written: None,
+        leak_findings: Vec::new(),
+        leak_check: LEAK_CHECK.to_owned(),
+        prompt_digest: None,
+        offered_tools_digest: None,
+        effective_settings: None,
+        error: None,
+    }
+}
+
+/// What the servers' journal adds up to.
+struct Sums {
+    answered: u64,
+    iterations: u64,
+    tokens: PromptTokens,
+    previews: u64,
+    slices: u64,
+    slice_bytes: u64,
+    tool_calls: u64,
+    tool_result_bytes: u64,
+    largest_result_bytes: u64,
+    prompt_digest: String,
+    tools_digest: String,
+    asked_for_tools: u64,
+    last_answered: bool,
+}
+
+impl Sums {
+    fn of(calls: &[CallRecord], journal: &Journal) -> Self {
+        let answered = || calls.iter().filter(|call| call.status == 200);
+        let mut tokens = PromptTokens::default();
+        for call in answered() {
+            tokens.uncached_input_tokens += call.tokens.uncached_input_tokens;
+            tokens.cache_read_tokens += call.tokens.cache_read_tokens;
+            tokens.cache_write_tokens += call.tokens.cache_write_tokens;
+            tokens.output_tokens += call.tokens.output_tokens;
+        }
+        let new_results = || calls.iter().flat_map(|call| &call.new_results);
+        let of_form = |form| new_results().filter(move |result| result.form == form);
+        let join = |digest: fn(&CallRecord) -> &str| {
+            let parts: Vec<&str> = calls.iter().map(digest).collect();
+            digest_parts(&parts)
+        };
+        Self {
+            answered: count(answered()),
+            iterations: calls.iter().map(|call| call.iteration).max().unwrap_or(0),
+            tokens,
+            previews: count(of_form(ToolResultForm::Preview)),
+            slices: count(of_form(ToolResultForm::Slice)),
+            slice_bytes: of_form(ToolResultForm::Slice)
+                .filter_map(|slice| slice.stored_bytes)
+                .sum(),
+            tool_calls: count(journal.tools.iter()),
+            tool_result_bytes: journal.tools.iter().map(|call| call.result_bytes).sum(),
+            largest_result_bytes: journal
+                .tools
+                .iter()
+                .map(|call| call.result_bytes)
+                .max()
+                .unwrap_or(0),
+            prompt_digest: join(|call| &call.request_digest),
+            tools_digest: join(|call| &call.tools_digest),
+            asked_for_tools: calls.iter().map(|call| call.calls_tools.len() as u64).sum(),
+            last_answered: calls
+                .last()
+                .is_some_and(|call| call.status == 200 && call.calls_tools.is_empty()),
+        }
+    }
+}
+
+fn count(items: impl Iterator) -> u64 {
+    u64::try_from(items.count()).unwrap_or(u64::MAX)
+}
+
+fn fill_from_journal(record: &mut RunRecord, sums: &Sums) {
+    record.iterations = Some(sums.iterations);
+    record.llm_calls = Some(sums.answered);
+    record.input_tokens = Some(sums.tokens.input_tokens());
+    record.cached_input_tokens = Some(sums.tokens.cache_read_tokens);
+    record.output_tokens = Some(sums.tokens.output_tokens);
+    record.tool_calls = Some(sums.tool_calls + sums.slices);
+    record.tool_result_bytes = Some(sums.tool_result_bytes);
+    record.largest_result_bytes = Some(sums.largest_result_bytes);
+    record.prompt_digest = Some(sums.prompt_digest.clone());
+    record.offered_tools_digest = Some(sums.tools_digest.clone());
+}
+
+fn fill_from_result(record: &mut RunRecord, result: &StepResult) {
+    let answered = result.end_reason == EndReason::Answered
+        && result
+            .final_answer
+            .as_deref()
+            .is_some_and(|answer| !answer.trim().is_empty());
+    let (outcome, reason) = match (answered, result.end_reason) {
+        (true, _) => (Outcome::Succeeded, EndReason::Answered),
+        (false, EndReason::Answered) => (Outcome::Failed, EndReason::EmptyAnswer),
+        (false, reason) => (Outcome::Failed, reason),
+    };
+    end(record, outcome, reason, result.error.clone());
+    record.hit_iteration_limit = Some(result.hit_iteration_limit);
+    record.llm_retries = Some(result.llm_retries);
+    record.duration_ms = Some(result.duration_ms);
+    record.results_persisted = Some(result.spill.persisted);
+    record
+        .persisted_by_tool
+        .clone_from(&result.spill.persisted_by_tool);
+    record.results_read_back = Some(result.spill.distinct_read);
+    record.reads = Some(result.spill.reads);
+    record.reads_with_range = Some(result.spill.reads_with_range);
+    record.read_bytes = Some(result.spill.read_bytes);
+    record.reread_bytes = Some(result.spill.reread_bytes);
+    record.store_peak_bytes = Some(result.spill.store_peak_bytes);
+    record.body_bytes = Some(result.body_bytes);
+    record.effective_settings.clone_from(&result.settings);
+}
+
+fn score_into(record: &mut RunRecord, answer: &str, facts: &[Fact]) {
+    if facts.is_empty() {
+        return;
+    }
+    let Score {
+        expected,
+        found,
+        end_expected,
+        end_found,
+        large_expected,
+        large_found,
+        missed,
+        unfounded,
+    } = score(answer, facts);
+    record.facts_expected = Some(expected);
+    record.facts_found = Some(found);
+    record.end_facts_expected = Some(end_expected);
+    record.end_facts_found = Some(end_found);
+    record.large_file_facts_expected = Some(large_expected);
+    record.large_file_facts_found = Some(large_found);
+    record.missed_facts = missed;
+    record.unfounded_findings = Some(unfounded);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "an input has far fewer facts than 2^53"
+    )]
+    let quality = found as f64 / expected as f64;
+    record.quality = Some(quality);
+}
+
+/// Compares the subject's own figures with the journal; says the first difference.
+fn contradiction(result: &StepResult, sums: &Sums) -> Option<String> {
+    let differs = |what: &str, step: u64, journal: u64| {
+        (step != journal)
+            .then(|| format!("the step result says {step} {what}, the servers' journal {journal}"))
+    };
+    let original = count(
+        result
+            .tools_called
+            .iter()
+            .filter(|call| call.result.is_some()),
+    );
+    // Results of the last iteration are never sent when the step ends there.
+    let all_sent = sums.last_answered;
+    differs("answered LLM calls", result.llm_calls, sums.answered)
+        .or_else(|| differs("iterations", result.iterations, sums.iterations))
+        .or_else(|| {
+            let used = result.tokens_used?;
+            differs(
+                "uncached input tokens",
+                used.uncached_input,
+                sums.tokens.uncached_input_tokens,
+            )
+            .or_else(|| {
+                differs(
+                    "cache-read tokens",
+                    used.cache_read,
+                    sums.tokens.cache_read_tokens,
+                )
+            })
+            .or_else(|| {
+                differs(
+                    "cache-written tokens",
+                    used.cache_write,
+                    sums.tokens.cache_write_tokens,
+                )
+            })
+            .or_else(|| differs("output tokens", used.output, sums.tokens.output_tokens))
+        })
+        .or_else(|| {
+            // A call of a tool that is not offered never reaches the tool servers.
+            (original < sums.tool_calls).then(|| {
+                format!(
+                    "the step result has {original} tool calls, the tool servers saw {}",
+                    sums.tool_calls
+                )
+            })
+        })
+        .or_else(|| {
+            all_sent
+                .then(|| differs("stored results", result.spill.persisted, sums.previews))
+                .flatten()
+        })
+        .or_else(|| {
+            all_sent
+                .then(|| differs("reads", result.spill.reads, sums.slices))
+                .flatten()
+        })
+        .or_else(|| {
+            all_sent
+                .then(|| differs("bytes read back", result.spill.read_bytes, sums.slice_bytes))
+                .flatten()
+        })
+}

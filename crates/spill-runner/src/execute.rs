@@ -1,0 +1,446 @@
+//! Executes a plan: workers take pairs, each run is one process.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
+use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, digest_parts};
+use spill_scenario::{ModelSpec, Plan, Profile, Scenario, ServedInput};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::assemble::{Identity, ProcessEnd, Seen, assemble};
+use crate::leaks::Needles;
+use crate::process::{self, Ended, Finished, Launch, RunDirs};
+use crate::step_result;
+use crate::watch::Watch;
+
+/// The agent under test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// `spillgate step`.
+    BuiltIn,
+    /// An executable that takes `step`'s arguments and environment and prints a step result.
+    Executable(PathBuf),
+}
+
+impl Subject {
+    /// The subject's name in records.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::BuiltIn => "built-in".to_owned(),
+            Self::Executable(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// The command line of one step or question to it.
+    pub(crate) fn command(&self, spillgate: &Path, arguments: &[OsString]) -> Vec<OsString> {
+        let mut command = match self {
+            Self::BuiltIn => vec![spillgate.into(), "step".into()],
+            Self::Executable(path) => vec![path.into()],
+        };
+        command.extend_from_slice(arguments);
+        command
+    }
+}
+
+/// How a plan is executed; none of it changes what is recorded, measured columns apart.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// This program: its own launcher, and the built-in subject.
+    pub spillgate: PathBuf,
+    /// The agent under test.
+    pub subject: Subject,
+    /// Pairs that run at the same time.
+    pub jobs: usize,
+    /// An existing folder for the runs' own folders.
+    pub temp: PathBuf,
+}
+
+/// The plan could not be executed to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The mock servers could not be started.
+    #[error("the mock servers could not be started on 127.0.0.1: {0}")]
+    Servers(#[source] io::Error),
+    /// A worker ended by a bug of ours.
+    #[error("a worker ended early: {0}")]
+    Worker(#[from] tokio::task::JoinError),
+    /// A record could not be handed over.
+    #[error(transparent)]
+    Sink(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// One finished run.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// Its record.
+    pub record: RunRecord,
+    /// Its LLM calls, in order.
+    pub calls: Vec<CallRecord>,
+}
+
+/// Receives each run as it finishes.
+pub type Sink<'a> =
+    dyn FnMut(FinishedRun) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
+
+/// Executes `pairs`, each a list of runs that go one after the other, and hands every finished run
+/// to `sink` at once.
+///
+/// Ends early when `stop` turns true: runs in flight are killed and leave no record. No process
+/// that was started is alive when this returns.
+///
+/// # Errors
+///
+/// Fails when the servers cannot be started or `sink` refuses a record; a run that fails is a
+/// record, not an error.
+pub async fn execute(
+    plan: &Arc<Plan>,
+    pairs: Vec<Vec<PlannedRun>>,
+    options: &Options,
+    stop: watch::Receiver<bool>,
+    sink: &mut Sink<'_>,
+) -> Result<(), RunError> {
+    let shared = Arc::new(Shared::new(plan, pairs, options)?);
+    let registry = shared.registry.clone();
+    let llm = LlmServer::start(any_port(), registry)
+        .await
+        .map_err(RunError::Servers)?;
+    let llm = Arc::new(llm);
+    let (halt, halted) = watch::channel(*stop.borrow());
+    let forward = tokio::spawn(forward_stop(stop, halt.clone()));
+    let (sender, mut finished) = mpsc::channel(16);
+    let mut workers = JoinSet::new();
+    for number in 0..options.jobs.max(1) {
+        let worker = Worker {
+            number,
+            shared: shared.clone(),
+            llm: llm.clone(),
+            stop: halted.clone(),
+        };
+        workers.spawn(worker.work(sender.clone()));
+    }
+    drop(sender);
+
+    let mut refused = None;
+    while let Some(run) = finished.recv().await {
+        if refused.is_none()
+            && let Err(error) = sink(run)
+        {
+            refused = Some(error);
+            halt.send_replace(true);
+        }
+    }
+    while let Some(ended) = workers.join_next().await {
+        ended?.map_err(RunError::Servers)?;
+    }
+    forward.abort();
+    match refused {
+        Some(error) => Err(RunError::Sink(error)),
+        None => Ok(()),
+    }
+}
+
+/// Groups the runs at `order` into pairs, in that order.
+#[must_use]
+pub fn pairs_of(runs: impl IntoIterator<Item = PlannedRun>) -> Vec<Vec<PlannedRun>> {
+    let mut pairs: Vec<Vec<PlannedRun>> = Vec::new();
+    for run in runs {
+        match pairs.last_mut() {
+            Some(pair) if pair[0].pair_id == run.pair_id => pair.push(run),
+            Some(_) | None => pairs.push(vec![run]),
+        }
+    }
+    pairs
+}
+
+fn any_port() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+async fn forward_stop(mut stop: watch::Receiver<bool>, halt: watch::Sender<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_ok() {
+        halt.send_replace(true);
+    }
+}
+
+/// What all workers read.
+struct Shared {
+    plan: Arc<Plan>,
+    pairs: Mutex<VecDeque<Vec<PlannedRun>>>,
+    registry: Arc<Registry>,
+    /// By scenario and input.
+    inputs: HashMap<(String, String), PreparedInput>,
+    models: HashMap<String, Arc<ModelSpec>>,
+    environments: HashMap<String, std::collections::BTreeMap<String, String>>,
+    options: Options,
+}
+
+struct PreparedInput {
+    /// Position in the plan record's inputs.
+    index: usize,
+    served: Arc<ServedInput>,
+    needles: Needles,
+}
+
+impl Shared {
+    fn new(
+        plan: &Arc<Plan>,
+        pairs: Vec<Vec<PlannedRun>>,
+        options: &Options,
+    ) -> Result<Self, RunError> {
+        let inputs = plan
+            .record
+            .inputs
+            .iter()
+            .zip(&plan.served)
+            .enumerate()
+            .map(|(index, (record, served))| {
+                let key = (record.scenario.clone(), record.input.clone());
+                let needles = Needles::new(served.texts().map(|text| &**text));
+                (
+                    key,
+                    PreparedInput {
+                        index,
+                        served: served.clone(),
+                        needles,
+                    },
+                )
+            })
+            .collect();
+        let models = plan
+            .scenarios
+            .iter()
+            .map(|scenario| (scenario.name.clone(), Arc::new(scenario.model.clone())))
+            .collect();
+        let environments = plan
+            .record
+            .configurations
+            .iter()
+            .map(|configuration| (configuration.name.clone(), configuration.env.clone()))
+            .collect();
+        Ok(Self {
+            plan: plan.clone(),
+            pairs: Mutex::new(pairs.into()),
+            registry: Arc::new(Registry::new(Arc::default())),
+            inputs,
+            models,
+            environments,
+            options: options.clone(),
+        })
+    }
+
+    fn next_pair(&self) -> Option<Vec<PlannedRun>> {
+        self.pairs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
+    }
+
+    fn scenario(&self, name: &str) -> &Scenario {
+        self.plan
+            .scenarios
+            .iter()
+            .find(|scenario| scenario.name == name)
+            .expect("a planned run names a scenario of its plan")
+    }
+}
+
+struct Worker {
+    number: usize,
+    shared: Arc<Shared>,
+    llm: Arc<LlmServer>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Worker {
+    async fn work(self, sender: mpsc::Sender<FinishedRun>) -> io::Result<()> {
+        let tools = ToolServer::start(any_port(), self.shared.registry.clone()).await?;
+        while let Some(pair) = self.shared.next_pair() {
+            for planned in pair {
+                if *self.stop.borrow() {
+                    return Ok(());
+                }
+                let Some(run) = self.run(&planned, &tools).await else {
+                    return Ok(());
+                };
+                if sender.send(run).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes one run; `None` when it was told to stop.
+    async fn run(&self, planned: &PlannedRun, tools: &ToolServer) -> Option<FinishedRun> {
+        let shared = &*self.shared;
+        let input = &shared.inputs[&(planned.scenario.clone(), planned.input.clone())];
+        let scenario = shared.scenario(&planned.scenario);
+        shared.registry.register(MockRun {
+            run_id: planned.run_id.clone(),
+            recipe: scenario.recipe,
+            served: input.served.clone(),
+            seed: planned.seed,
+            scenario: planned.scenario.clone(),
+            model: shared.models[&planned.scenario].clone(),
+            profile: Profile::parse(&planned.profile).expect("the plan draws known profiles"),
+        });
+        let watched = self.process(planned, scenario, tools, &input.needles).await;
+        let journal = shared.registry.finish(&planned.run_id);
+        tools.reset().await;
+        let (end, finished, traces) = match watched {
+            Ok(Watched::Ended {
+                end,
+                finished,
+                traces,
+            }) => (end, Some(finished), traces),
+            Ok(Watched::Cancelled) => return None,
+            Err(error) => {
+                let end = ProcessEnd::Harness(EndReason::LaunchFailed, error.to_string());
+                (end, None, Err("the run was not searched".to_owned()))
+            }
+        };
+        let record = &shared.plan.record.inputs[input.index];
+        let facts = scenario
+            .inputs
+            .iter()
+            .find(|input| input.name == planned.input)
+            .map_or(&[][..], |input| &input.facts);
+        let identity = Identity {
+            planned,
+            input: record,
+            facts,
+            subject: &shared.options.subject.name(),
+            model: &scenario.model.name,
+        };
+        Some(assemble(
+            &identity,
+            Seen {
+                end,
+                finished,
+                journal,
+                traces,
+            },
+        ))
+    }
+
+    async fn process(
+        &self,
+        planned: &PlannedRun,
+        scenario: &Scenario,
+        tools: &ToolServer,
+        needles: &Needles,
+    ) -> io::Result<Watched> {
+        let options = &self.shared.options;
+        let root = options
+            .temp
+            .join(format!("{}-{}", self.number, planned.run_id));
+        let dirs = RunDirs::create(root)?;
+        let job = dirs.harness_file("job.json");
+        std::fs::write(&job, self.job(planned, scenario, tools))?;
+        let watch = Watch::start(&dirs)?;
+        let launch = Launch {
+            spillgate: &options.spillgate,
+            command: options
+                .subject
+                .command(&options.spillgate, &["--job".into(), job.into()]),
+            env: &self.shared.environments[&planned.configuration],
+            timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+        };
+        let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {
+            Ended::Cancelled => return Ok(Watched::Cancelled),
+            Ended::Exited(finished) => (end_of(&finished), finished),
+            Ended::TimedOut(finished) => {
+                let limit = scenario.limits.run_timeout_ms;
+                let why = format!("the process was killed after run_timeout_ms = {limit}");
+                (ProcessEnd::Subject(EndReason::Timeout, why), finished)
+            }
+            Ended::OutputTooLarge(finished) => {
+                let why = "the process was killed: it printed more than 256 MiB".to_owned();
+                (ProcessEnd::Subject(EndReason::Crashed, why), finished)
+            }
+        };
+        let control = format!("control-{}", digest_parts(&["control", &planned.run_id]));
+        let traces = watch
+            .finish(&dirs, &finished.stderr, needles, &control)
+            .map_err(|error| error.to_string());
+        Ok(Watched::Ended {
+            end,
+            finished,
+            traces,
+        })
+    }
+
+    fn job(&self, planned: &PlannedRun, scenario: &Scenario, tools: &ToolServer) -> Vec<u8> {
+        let job = serde_json::json!({
+            "stepId": scenario.name,
+            "model": scenario.model.name,
+            "system": scenario.system,
+            "prompt": scenario.prompt,
+            "llmUrl": self.llm.base_url(&planned.run_id),
+            "mcpUrl": tools.url(&planned.run_id),
+            "apiKey": planned.run_id,
+            "iterationLimit": scenario.limits.iteration_limit,
+            "stepTimeoutMs": scenario.limits.step_timeout_ms,
+        });
+        job.to_string().into_bytes()
+    }
+}
+
+enum Watched {
+    Ended {
+        end: ProcessEnd,
+        finished: Finished,
+        traces: Result<crate::watch::Traces, String>,
+    },
+    Cancelled,
+}
+
+/// Reads how a process that ended on its own did.
+fn end_of(finished: &Finished) -> ProcessEnd {
+    let Some(report) = &finished.report else {
+        let said = last_line(&finished.stderr);
+        let why = format!("the launcher left no report: {said}");
+        return ProcessEnd::Harness(EndReason::LaunchFailed, why);
+    };
+    match (report.exit_code, step_result::parse(&finished.stdout)) {
+        (Some(0), Ok(result)) => ProcessEnd::Reported(Box::new(result)),
+        (Some(2), _) => {
+            let why = "the subject refused its settings or its job (exit code 2)".to_owned();
+            ProcessEnd::Subject(EndReason::BadSettings, why)
+        }
+        (Some(code), Ok(_)) => {
+            let why = format!("the subject printed a step result and ended with exit code {code}");
+            ProcessEnd::Subject(EndReason::Crashed, why)
+        }
+        (code, Err(why)) => {
+            let how = match (code, report.signal) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "an unknown status".to_owned(),
+            };
+            ProcessEnd::Subject(EndReason::Crashed, format!("{why}; it ended with {how}"))
+        }
+        (None, Ok(_)) => {
+            let why = "the subject printed a step result and was ended by a signal".to_owned();
+            ProcessEnd::Subject(EndReason::Crashed, why)
+        }
+    }
+}
+
+/// The launcher's own words: its message, if it could not start the subject.
+fn last_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("spillgate launch:"));
+    line.unwrap_or("it was ended from outside").to_owned()
+}

@@ -1,0 +1,86 @@
+//! The small process between runner and subject.
+//!
+//! The kernel's peak memory of a child starts at the peak of the process that forked it, so a
+//! subject started by the runner, which holds a tokenizer, would never read below that. The
+//! launcher is a fresh process that holds nothing: it starts the subject in a process group of its
+//! own, reaps it, writes down peak memory and processor time, and kills the group as soon as its
+//! standard input, a pipe from the runner, closes, however the runner ended.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+/// What the launcher saw of the subject's process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchReport {
+    /// Exit code, unless a signal ended the process.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Peak resident memory of the process and of the children it waited for, the largest one.
+    pub peak_rss_bytes: u64,
+    /// Processor time of the same, user and system, in microseconds.
+    pub cpu_us: u64,
+}
+
+/// Starts `command`, waits for it, and writes a [`LaunchReport`] as JSON to `report`.
+///
+/// The child inherits standard output, standard error, environment and working folder, and reads
+/// nothing from standard input. When the launcher's own standard input ends, the child's whole
+/// process group is killed. Whatever the child leaves behind in its group is killed too.
+///
+/// # Errors
+///
+/// Fails when the command cannot be started or the report cannot be written.
+pub fn launch(report: &Path, command: &[OsString]) -> io::Result<()> {
+    let [program, arguments @ ..] = command else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no command was given",
+        ));
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("cannot start {}: {error}", PathBuf::from(program).display()),
+            )
+        })?;
+    let group = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
+    std::thread::spawn(move || {
+        let mut rest = Vec::new();
+        // An error ends the wait as the end of the pipe does: the runner is not there any more.
+        drop(io::stdin().read_to_end(&mut rest));
+        kill_group(group);
+    });
+    let status = child.wait()?;
+    kill_group(group);
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = |time: nix::sys::time::TimeVal| {
+        u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000
+            + u64::try_from(time.tv_usec()).unwrap_or(0)
+    };
+    let seen = LaunchReport {
+        exit_code: status.code(),
+        signal: status.signal(),
+        peak_rss_bytes: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
+        cpu_us: micros(usage.user_time()) + micros(usage.system_time()),
+    };
+    std::fs::write(report, serde_json::to_vec(&seen)?)
+}
+
+fn kill_group(group: Pid) {
+    // The group is usually empty by now; that is what ESRCH says.
+    drop(killpg(group, Signal::SIGKILL));
+}

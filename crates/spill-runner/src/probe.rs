@@ -1,0 +1,216 @@
+//! Asks the subject, before the first run, what it makes of each configuration's settings.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use serde_json::Value;
+use spill_record::ConfigurationRecord;
+use tokio::sync::watch;
+
+use crate::execute::{Options, Subject};
+use crate::process::{self, Ended, Launch, RunDirs};
+
+/// A configuration that is not what it is labelled with.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The subject could not be asked.
+    #[error("the subject could not be asked for its settings: {0}")]
+    Io(#[from] io::Error),
+    /// The subject has no answer.
+    #[error(
+        "configuration {configuration}: `{subject} --print-settings` {problem} (a subject prints \
+         its settings as one JSON object and exits with 0)"
+    )]
+    NoAnswer {
+        /// The configuration.
+        configuration: String,
+        /// The subject's name.
+        subject: String,
+        /// What happened instead.
+        problem: String,
+    },
+    /// The subject warned about a setting: it would measure something else.
+    #[error(
+        "configuration {configuration}: the subject refuses a setting and would use its default: \
+         {warning} (correct the configuration's env)"
+    )]
+    Refused {
+        /// The configuration.
+        configuration: String,
+        /// The subject's words.
+        warning: String,
+    },
+    /// The effective settings differ from the label.
+    #[error(
+        "configuration {configuration} is labelled {field} = {labelled}, but the subject would use \
+         {effective} (correct the label or env in the scenario, or the subject's default)"
+    )]
+    Mislabelled {
+        /// The configuration.
+        configuration: String,
+        /// The setting.
+        field: &'static str,
+        /// What the label says.
+        labelled: String,
+        /// What the subject says.
+        effective: String,
+    },
+}
+
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Runs `step --print-settings` under each configuration's environment and returns what the
+/// subject would use, in the same order.
+///
+/// # Errors
+///
+/// Fails when the subject does not answer, warns about a setting, or would use other settings
+/// than the configuration is labelled with.
+pub async fn effective_settings(
+    configurations: &[ConfigurationRecord],
+    options: &Options,
+) -> Result<Vec<Value>, ProbeError> {
+    let mut all = Vec::new();
+    for (number, configuration) in configurations.iter().enumerate() {
+        let dirs = RunDirs::create(options.temp.join(format!("probe-{number}")))?;
+        let settings = ask(configuration, options, &dirs).await?;
+        compare(configuration, &settings)?;
+        all.push(settings);
+    }
+    Ok(all)
+}
+
+async fn ask(
+    configuration: &ConfigurationRecord,
+    options: &Options,
+    dirs: &RunDirs,
+) -> Result<Value, ProbeError> {
+    let no_answer = |problem: String| ProbeError::NoAnswer {
+        configuration: configuration.name.clone(),
+        subject: subject_words(&options.subject),
+        problem,
+    };
+    let launch = Launch {
+        spillgate: &options.spillgate,
+        command: options
+            .subject
+            .command(&options.spillgate, &["--print-settings".into()]),
+        env: &configuration.env,
+        timeout: PROBE_TIMEOUT,
+    };
+    let (_never, stop) = watch::channel(false);
+    let finished = match process::run(dirs, launch, stop).await? {
+        Ended::Exited(finished) => finished,
+        Ended::TimedOut(_) => return Err(no_answer("gave no answer for 30 s".to_owned())),
+        Ended::OutputTooLarge(_) | Ended::Cancelled => {
+            return Err(no_answer("was stopped".to_owned()));
+        }
+    };
+    match finished.report.as_ref().map(|report| report.exit_code) {
+        Some(Some(0)) => {}
+        Some(Some(code)) => return Err(no_answer(format!("ended with exit code {code}"))),
+        Some(None) => return Err(no_answer("was ended by a signal".to_owned())),
+        None => return Err(no_answer("could not be started".to_owned())),
+    }
+    let answer: Answer = serde_json::from_slice(&finished.stdout)
+        .map_err(|error| no_answer(format!("did not print its settings: {error}")))?;
+    match answer.warnings.into_iter().next() {
+        Some(warning) => Err(ProbeError::Refused {
+            configuration: configuration.name.clone(),
+            warning,
+        }),
+        None => Ok(Value::Object(answer.settings)),
+    }
+}
+
+/// What `step --print-settings` prints.
+#[derive(serde::Deserialize)]
+struct Answer {
+    settings: serde_json::Map<String, Value>,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+fn compare(configuration: &ConfigurationRecord, settings: &Value) -> Result<(), ProbeError> {
+    let mislabelled = |field, labelled: String, effective: &Value| ProbeError::Mislabelled {
+        configuration: configuration.name.clone(),
+        field,
+        labelled,
+        effective: effective.to_string(),
+    };
+    let enabled = &settings["enabled"];
+    if *enabled != Value::Bool(configuration.enabled) {
+        return Err(mislabelled(
+            "enabled",
+            configuration.enabled.to_string(),
+            enabled,
+        ));
+    }
+    let Some(threshold) = configuration.threshold_bytes else {
+        return Ok(());
+    };
+    let effective = &settings["threshold_bytes"];
+    if configuration.enabled && effective.as_u64() != Some(threshold) {
+        return Err(mislabelled(
+            "threshold_bytes",
+            threshold.to_string(),
+            effective,
+        ));
+    }
+    Ok(())
+}
+
+fn subject_words(subject: &Subject) -> String {
+    match subject {
+        Subject::BuiltIn => "spillgate step".to_owned(),
+        Subject::Executable(path) => path.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use spill_record::ConfigurationRole;
+
+    use super::*;
+
+    fn check(enabled: bool, threshold_bytes: Option<u64>, settings: Value, want: Option<&str>) {
+        let configuration = ConfigurationRecord {
+            name: "c".to_owned(),
+            role: ConfigurationRole::Candidate,
+            shipped: false,
+            env: BTreeMap::new(),
+            enabled,
+            threshold_bytes,
+            effective_settings: None,
+        };
+        let error = compare(&configuration, &settings)
+            .err()
+            .map(|error| error.to_string());
+        match want {
+            Some(want) => assert!(error.is_some_and(|error| error.contains(want))),
+            None => assert_eq!(error, None),
+        }
+    }
+
+    #[test]
+    fn a_label_must_be_what_the_subject_uses() {
+        let on = json!({"enabled": true, "threshold_bytes": 131_072});
+        check(true, Some(131_072), on.clone(), None);
+        check(
+            true,
+            Some(32_768),
+            on.clone(),
+            Some("threshold_bytes = 32768"),
+        );
+        check(false, None, on, Some("enabled = false"));
+        check(
+            false,
+            None,
+            json!({"enabled": false, "threshold_bytes": 131_072}),
+            None,
+        );
+        check(true, Some(131_072), json!({}), Some("would use null"));
+    }
+}

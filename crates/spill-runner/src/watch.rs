@@ -1,0 +1,272 @@
+//! What a subject wrote: watched while it runs, searched when it has ended.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use inotify::{Inotify, WatchMask};
+
+use crate::leaks::Needles;
+use crate::process::{PLACES, RunDirs};
+
+/// Which checks stand behind a record's leak figures.
+pub(crate) const LEAK_CHECK: &str = "inotify+search";
+
+/// Standard error as a place of a finding.
+const STANDARD_ERROR: &str = "standard error";
+const CONTROL_FILE: &str = "spillgate-control";
+/// Files are searched in pieces of this size, each with the end of the one before.
+const PIECE_BYTES: usize = 16 << 20;
+
+/// Watches the subject's folders from before its start.
+pub(crate) struct Watch {
+    inotify: Inotify,
+    /// Which folder an event's watch stands for.
+    places: Vec<(inotify::WatchDescriptor, &'static str)>,
+}
+
+/// What a run wrote and leaked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Traces {
+    pub(crate) files_written: u64,
+    pub(crate) findings: Vec<String>,
+}
+
+/// The search cannot be trusted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WatchError {
+    #[error("the folders of the run could not be watched or searched: {0}")]
+    Io(#[from] io::Error),
+    #[error("the control token planted in {places} was not found")]
+    ControlMissed { places: String },
+}
+
+impl Watch {
+    pub(crate) fn start(dirs: &RunDirs) -> io::Result<Self> {
+        let inotify = Inotify::init()?;
+        let mask = WatchMask::CREATE | WatchMask::MODIFY | WatchMask::MOVED_TO;
+        let mut places = Vec::new();
+        for place in PLACES {
+            places.push((inotify.watches().add(dirs.place(place), mask)?, place));
+        }
+        Ok(Self { inotify, places })
+    }
+
+    /// Ends the watch: counts what was written, searches it and the log for content.
+    ///
+    /// A control token is planted in each place first; the search must find exactly those.
+    pub(crate) fn finish(
+        mut self,
+        dirs: &RunDirs,
+        stderr: &[u8],
+        needles: &Needles,
+        control: &str,
+    ) -> Result<Traces, WatchError> {
+        for place in PLACES {
+            fs::write(dirs.place(place).join(CONTROL_FILE), control)?;
+        }
+        let mut log = stderr.to_vec();
+        log.extend_from_slice(control.as_bytes());
+
+        let mut seen = self.events()?;
+        let mut controls = BTreeSet::new();
+        let mut findings = Vec::new();
+        for place in PLACES {
+            for path in files_below(&dirs.place(place))? {
+                let relative = path
+                    .strip_prefix(dirs.place(place))
+                    .unwrap_or(&path)
+                    .to_owned();
+                if relative == Path::new(CONTROL_FILE) {
+                    if contains(&fs::read(&path)?, control) && seen.remove(&(place, relative)) {
+                        controls.insert(place);
+                    }
+                    continue;
+                }
+                let name = relative.to_string_lossy().into_owned();
+                let found = needles
+                    .find(name.as_bytes())
+                    .or(search_file(&path, needles)?);
+                if let Some(what) = found {
+                    findings.push(format!("{what} in a file below {place}"));
+                }
+                seen.insert((place, relative));
+            }
+        }
+        if contains(&log, control) {
+            controls.insert(STANDARD_ERROR);
+        }
+        if let Some(what) = needles.find(stderr) {
+            findings.push(format!("{what} in {STANDARD_ERROR}"));
+        }
+        let missed: Vec<&str> = PLACES
+            .into_iter()
+            .chain([STANDARD_ERROR])
+            .filter(|place| !controls.contains(place))
+            .collect();
+        if !missed.is_empty() {
+            return Err(WatchError::ControlMissed {
+                places: missed.join(", "),
+            });
+        }
+        let files_written = u64::try_from(seen.len()).unwrap_or(u64::MAX);
+        Ok(Traces {
+            files_written,
+            findings,
+        })
+    }
+
+    /// Everything that was created or changed directly below the watched folders, gone or not.
+    fn events(&mut self) -> io::Result<BTreeSet<(&'static str, PathBuf)>> {
+        let mut seen = BTreeSet::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let events = match self.inotify.read_events(&mut buffer) {
+                Ok(events) => events,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(seen),
+                Err(error) => return Err(error),
+            };
+            let before = seen.len();
+            let mut any = false;
+            for event in events {
+                any = true;
+                let place = self.places.iter().find(|(watch, _)| *watch == event.wd);
+                if let (Some((_, place)), Some(name)) = (place, event.name) {
+                    seen.insert((*place, PathBuf::from(name)));
+                }
+            }
+            if !any && seen.len() == before {
+                return Ok(seen);
+            }
+        }
+    }
+}
+
+fn contains(bytes: &[u8], control: &str) -> bool {
+    memchr::memmem::find(bytes, control.as_bytes()).is_some()
+}
+
+/// Everything below `folder` but folders, links not followed, sorted.
+fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn search_file(path: &Path, needles: &Needles) -> io::Result<Option<&'static str>> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = fs::File::open(path)?;
+    let mut piece = Vec::new();
+    loop {
+        let kept = piece.len().min(crate::leaks::WINDOW_BYTES * 4);
+        piece.drain(..piece.len() - kept);
+        let limit = u64::try_from(PIECE_BYTES).expect("a small constant");
+        let read = io::Read::read_to_end(&mut io::Read::take(&mut file, limit), &mut piece)?;
+        if let Some(what) = needles.find(&piece) {
+            return Ok(Some(what));
+        }
+        if read < PIECE_BYTES {
+            return Ok(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::unwrap_used,
+        reason = "a test that cannot set up its folders has failed"
+    )]
+
+    use super::*;
+
+    const CONTENT: &str =
+        "the quick brown fox jumps over the lazy dog, twice, and then rests under the old oak tree";
+    const CONTROL: &str = "control-0123456789abcdef";
+
+    fn check(act: impl FnOnce(&RunDirs), stderr: &str, files: u64, findings: &[&str]) {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let watch = Watch::start(&dirs).unwrap();
+        act(&dirs);
+        let needles = Needles::new([CONTENT]);
+        let traces = watch
+            .finish(&dirs, stderr.as_bytes(), &needles, CONTROL)
+            .unwrap();
+        assert_eq!(traces.files_written, files);
+        assert_eq!(traces.findings, findings);
+    }
+
+    #[test]
+    fn a_clean_run_wrote_nothing() {
+        check(|_| {}, "a log line", 0, &[]);
+    }
+
+    #[test]
+    fn a_file_is_counted_and_searched() {
+        let write = |dirs: &RunDirs| fs::write(dirs.place("out").join("x"), CONTENT).unwrap();
+        check(write, "", 1, &["64 bytes of a result in a file below out"]);
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_counted() {
+        let write_and_remove = |dirs: &RunDirs| {
+            fs::write(dirs.place("tmp").join("x"), "y").unwrap();
+            fs::remove_file(dirs.place("tmp").join("x")).unwrap();
+        };
+        check(write_and_remove, "", 1, &[]);
+    }
+
+    #[test]
+    fn a_file_deep_below_is_searched() {
+        let write = |dirs: &RunDirs| {
+            fs::create_dir_all(dirs.place("home").join("a/b")).unwrap();
+            fs::write(dirs.place("home").join("a/b/c"), CONTENT).unwrap();
+        };
+        // The folder that appeared and the file in it.
+        check(write, "", 2, &["64 bytes of a result in a file below home"]);
+    }
+
+    #[test]
+    fn a_log_line_with_content_is_found() {
+        check(
+            |_| {},
+            &format!("DEBUG got {CONTENT}"),
+            0,
+            &["64 bytes of a result in standard error"],
+        );
+    }
+
+    #[test]
+    fn content_in_a_file_name_is_found() {
+        let write =
+            |dirs: &RunDirs| fs::write(dirs.place("work").join(&CONTENT[..80]), "").unwrap();
+        check(write, "", 1, &["64 bytes of a result in a file below work"]);
+    }
+
+    #[test]
+    fn a_search_that_misses_its_control_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let mut watch = Watch::start(&dirs).unwrap();
+        watch.places.clear();
+        let error = watch
+            .finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL)
+            .unwrap_err();
+        assert!(matches!(error, WatchError::ControlMissed { .. }), "{error}");
+    }
+}

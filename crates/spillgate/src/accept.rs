@@ -1,0 +1,213 @@
+//! `accept` and `list`: from a plan to a verdict.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use spill_record::{
+    FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA,
+    Versions,
+};
+use spill_runner::{Options, Subject, effective_settings, execute, pairs_of};
+use spill_scenario::{Plan, sensitivity_runs};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::cli::{AcceptArgs, ListArgs};
+use crate::progress::Progress;
+use crate::{Failure, folder, host, sources};
+
+const VERB: &str = "accept";
+
+pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
+    let (plan, notes) = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
+    print_notes(&notes);
+    if args.json {
+        let text = serde_json::to_string_pretty(&plan.record)
+            .map_err(|error| Failure::internal("list", error))?;
+        println!("{text}");
+        return Ok(0);
+    }
+    println!("plan {}: {} runs", plan.plan_hash, plan.record.runs.len());
+    for input in &plan.record.inputs {
+        println!(
+            "{} / {}: class {}, largest result {} bytes, {} facts",
+            input.scenario,
+            input.input,
+            input.class.as_str(),
+            input.largest_result_bytes,
+            input.facts.len()
+        );
+    }
+    for run in &plan.record.runs {
+        println!(
+            "{}  {} / {} · repetition {} · {} · {}",
+            run.run_id, run.scenario, run.input, run.repetition, run.profile, run.configuration
+        );
+    }
+    Ok(0)
+}
+
+pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
+    let (plan, notes) = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
+    if !args.quiet {
+        print_notes(&notes);
+    }
+    let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    let temp = tempfile::Builder::new()
+        .prefix("spillgate-")
+        .tempdir()
+        .context("no temporary folder can be made (set TMPDIR to a writable one)")
+        .map_err(|error| Failure::usage(VERB, error))?;
+    let options = Options {
+        spillgate: host::this_program().map_err(|error| Failure::internal(VERB, error))?,
+        subject,
+        jobs: args
+            .jobs
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        temp: temp.path().to_owned(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal(VERB, error))?;
+    let folder = runtime.block_on(measure(args, plan, &options))?;
+    drop(temp);
+    let (verdict, code) = folder::finish(VERB, &folder)?;
+    RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
+    folder::print_verdict(VERB, &verdict, args.json)?;
+    if !args.json {
+        println!("report: {}", folder.join("report.html").display());
+    }
+    Ok(code)
+}
+
+fn print_notes(notes: &[String]) {
+    for note in notes {
+        eprintln!("note: {note}");
+    }
+}
+
+fn subject(path: Option<&Path>) -> anyhow::Result<Subject> {
+    let Some(path) = path else {
+        return Ok(Subject::BuiltIn);
+    };
+    let found = std::fs::canonicalize(path).with_context(|| {
+        format!(
+            "the subject {} cannot be used (--subject takes the path of an executable)",
+            path.display()
+        )
+    })?;
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&found)?.permissions());
+    if !found.is_file() || mode & 0o111 == 0 {
+        anyhow::bail!(
+            "the subject {} is not an executable file (chmod +x it, or name another)",
+            path.display()
+        );
+    }
+    Ok(Subject::Executable(found))
+}
+
+/// Asks the subject for its settings, runs the plan, and returns the folder with all records.
+async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result<PathBuf, Failure> {
+    let settings = effective_settings(&plan.record.configurations, options)
+        .await
+        .map_err(|error| Failure::usage(VERB, error))?;
+    for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
+        configuration.effective_settings = Some(settings);
+    }
+    let mut folder =
+        new_folder(args, &plan, options).map_err(|error| Failure::usage(VERB, error))?;
+    let plan = Arc::new(plan);
+    let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
+    let ordered = plan
+        .execution_order
+        .iter()
+        .map(|&index| plan.record.runs[index].clone());
+    let progress = Progress::new(args.quiet || args.json, plan.record.runs.len());
+    let mut record = |finished: spill_runner::FinishedRun| {
+        folder.append(&finished.record, &finished.calls)?;
+        progress.finished(&finished.record);
+        Ok(())
+    };
+    execute(&plan, pairs_of(ordered), options, stop.clone(), &mut record)
+        .await
+        .map_err(|error| Failure::internal(VERB, error))?;
+    progress.close();
+    if !*stop.borrow() {
+        show_profiles(&plan, options, &stop, &mut folder).await?;
+    }
+    Ok(folder.path().to_owned())
+}
+
+/// Runs the extra pairs that show the decision under each pure profile.
+async fn show_profiles(
+    plan: &Arc<Plan>,
+    options: &Options,
+    stop: &watch::Receiver<bool>,
+    folder: &mut RunFolder,
+) -> Result<(), Failure> {
+    let mut record =
+        |finished: spill_runner::FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
+    execute(plan, pairs_of(sensitivity_runs(plan)), options, stop.clone(), &mut record)
+        .await
+        .map_err(|error| Failure::internal(VERB, error))
+}
+
+/// Turns true at the first interrupt or termination signal.
+fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
+    let (sender, stop) = watch::channel(false);
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let mut signals = signal(kind)?;
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                sender.send_replace(true);
+            }
+        });
+    }
+    Ok(stop)
+}
+
+/// How often another name is tried when a folder of the same millisecond and plan stands already.
+const NAME_TRIES: u32 = 20;
+
+fn new_folder(args: &AcceptArgs, plan: &Plan, options: &Options) -> Result<RunFolder, FolderError> {
+    let mut tries = 0;
+    loop {
+        match RunFolder::create(&args.out, &manifest(plan, options)) {
+            Err(FolderError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
+            {
+                tries += 1;
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn manifest(plan: &Plan, options: &Options) -> Manifest {
+    let (started_at, name) = host::now();
+    let (commit, dirty) = host::commit();
+    Manifest {
+        schema: SCHEMA,
+        acceptance_id: format!("{name}-{}", plan.plan_hash),
+        started_at,
+        plan_hash: plan.plan_hash.clone(),
+        stage: plan.options.stage,
+        mode: Mode::Simulated,
+        subject: options.subject.name(),
+        base_seed: plan.options.base_seed,
+        versions: Versions {
+            spillgate: env!("CARGO_PKG_VERSION").to_owned(),
+            tokenizer: spill_mocks::tokenizer_name().to_owned(),
+        },
+        commit,
+        dirty,
+        host: host::host(),
+        measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
+        plan: plan.record.clone(),
+    }
+}

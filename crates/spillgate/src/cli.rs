@@ -1,0 +1,215 @@
+//! The command line: verbs, flags, their help.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use spill_record::{Class, Stage};
+
+const EXIT_CODES: &str = "Exit codes: 0 the shipped default is accepted · 1 internal error · 2 usage or \
+invalid input · 3 the default must change (the verdict says to what) · 4 not proven · 5 incomplete · \
+6 leak found";
+
+/// Decides by evidence what stays in an agent's prompt.
+#[derive(Debug, Parser)]
+#[command(name = "spillgate", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run the matrix, judge it, write the run folder, exit by the verdict
+    #[command(
+        after_help = "Example: spillgate accept --document handbook.md --expect 'section: Limits'"
+    )]
+    Accept(AcceptArgs),
+    /// Print the plan that `accept` would run, and run nothing
+    #[command(after_help = "Example: spillgate list --stage quick --json")]
+    List(ListArgs),
+    /// Judge a run folder again and exit by its verdict
+    #[command(after_help = "Example: spillgate judge reports/latest")]
+    Judge(FolderArgs),
+    /// Render a run folder's reports again
+    #[command(after_help = "Example: spillgate report reports/latest")]
+    Report(FolderArgs),
+    /// Run one agentic step: the built-in subject
+    #[command(after_help = "Example: spillgate step --print-settings")]
+    Step(StepArgs),
+    /// Serve the mock LLM and the mock tools alone, for other clients
+    #[command(after_help = "Example: spillgate mock --input medium --listen 127.0.0.1:8080")]
+    Mock(MockArgs),
+    /// Start a subject and report its peak memory; used by `accept`
+    #[command(hide = true)]
+    Launch(LaunchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    /// Pairs that run at the same time [default: the number of processors]
+    #[arg(long, value_name = "J", value_parser = positive)]
+    pub(crate) jobs: Option<usize>,
+    /// Folder in which the run folder is made
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub(crate) out: PathBuf,
+    /// The agent under test: an executable that takes `step`'s arguments and environment
+    #[arg(long, value_name = "PATH")]
+    pub(crate) subject: Option<PathBuf>,
+    /// Print no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// Print the verdict as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is run, on what.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Scenario files in place of the built-in ones
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["document", "repo"])]
+    pub(crate) scenario: Vec<PathBuf>,
+    /// Summarise this text file in place of the built-in inputs
+    #[arg(long, value_name = "FILE", conflicts_with = "repo")]
+    pub(crate) document: Option<PathBuf>,
+    /// Review a range of this git repository in place of the built-in inputs
+    #[arg(long, value_name = "DIR", requires = "range")]
+    pub(crate) repo: Option<PathBuf>,
+    /// The range to review, as git spells it
+    #[arg(
+        long,
+        value_name = "A..B",
+        requires = "repo",
+        allow_hyphen_values = true
+    )]
+    pub(crate) range: Option<String>,
+    /// Class of the real input, in place of the one that its largest result gives
+    #[arg(long, value_name = "CLASS", value_enum)]
+    pub(crate) class: Option<ClassArg>,
+    /// Texts that a good answer contains; without any, facts are derived from the whole text
+    #[arg(long, value_name = "TEXT", num_args = 1..)]
+    pub(crate) expect: Vec<String>,
+    /// `quick` runs 2 repetitions, `full` the scenario's own number
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) stage: StageArg,
+    /// Repetitions of each cell, in place of the stage's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reps: Option<u32>,
+    /// Seed from which all others are derived
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StageArg {
+    Quick,
+    Full,
+}
+
+impl From<StageArg> for Stage {
+    fn from(stage: StageArg) -> Self {
+        match stage {
+            StageArg::Quick => Self::Quick,
+            StageArg::Full => Self::Full,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ClassArg {
+    Small,
+    Medium,
+    Large,
+    Document,
+}
+
+impl From<ClassArg> for Class {
+    fn from(class: ClassArg) -> Self {
+        match class {
+            ClassArg::Small => Self::Small,
+            ClassArg::Medium => Self::Medium,
+            ClassArg::Large => Self::Large,
+            ClassArg::Document => Self::Document,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FolderArgs {
+    /// The run folder, such as reports/latest
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Print the verdict as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StepArgs {
+    /// The job, a JSON file
+    #[arg(long, value_name = "FILE", required_unless_present = "print_settings")]
+    pub(crate) job: Option<PathBuf>,
+    /// Print the settings that the environment gives, and run nothing
+    #[arg(long)]
+    pub(crate) print_settings: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MockArgs {
+    /// Scenario file in place of the built-in ones
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Input of the scenario [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) input: Option<String>,
+    /// Seed of the run
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Loopback address of the mock LLM
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Loopback address of the mock tool server
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub(crate) tools_listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: PathBuf,
+    /// The command
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a whole number from 1 is needed".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

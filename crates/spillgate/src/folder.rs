@@ -1,0 +1,67 @@
+//! `judge` and `report`, and the end of `accept`: everything that is rebuilt from a run folder.
+
+use std::path::Path;
+
+use spill_record::RunFolder;
+use spill_verdict::Verdict;
+
+use crate::Failure;
+use crate::cli::FolderArgs;
+
+pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
+    let (verdict, code) = finish("judge", &args.dir)?;
+    print_verdict("judge", &verdict, args.json)?;
+    Ok(code)
+}
+
+pub(crate) fn report(args: &FolderArgs) -> Result<u8, Failure> {
+    let (verdict, _) = finish("report", &args.dir)?;
+    if args.json {
+        print_verdict("report", &verdict, true)?;
+    } else {
+        println!("{}", args.dir.join("report.html").display());
+    }
+    Ok(0)
+}
+
+/// Judges a folder's records and writes every derived file.
+pub(crate) fn finish(verb: &'static str, folder: &Path) -> Result<(Verdict, u8), Failure> {
+    let usage = |error| Failure::usage(verb, error);
+    let set = RunFolder::read(folder).map_err(|error| usage(anyhow::Error::from(error)))?;
+    for torn in &set.torn {
+        eprintln!(
+            "note: {} ends in a torn line (line {}, {} bytes), which is left out",
+            torn.file, torn.line, torn.bytes
+        );
+    }
+    let verdict = spill_verdict::judge(&set);
+    let rendered = spill_report::render(&set, &verdict);
+    RunFolder::write_runs_csv(folder, &set).map_err(|error| usage(error.into()))?;
+    let files = [
+        ("verdict.json", &rendered.verdict_json),
+        ("summary.csv", &rendered.summary_csv),
+        ("rules.csv", &rendered.rules_csv),
+        ("report.html", &rendered.report_html),
+    ];
+    for (name, text) in files {
+        RunFolder::write_derived(folder, name, text.as_bytes())
+            .map_err(|error| usage(error.into()))?;
+    }
+    let code = verdict.exit_code();
+    Ok((verdict, code))
+}
+
+pub(crate) fn print_verdict(
+    verb: &'static str,
+    verdict: &Verdict,
+    json: bool,
+) -> Result<(), Failure> {
+    if json {
+        let text = serde_json::to_string_pretty(verdict)
+            .map_err(|error| Failure::internal(verb, error))?;
+        println!("{text}");
+    } else {
+        println!("{}", spill_verdict::terminal_table(verdict));
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `step`, the built-in subject, and `launch`, which starts subjects.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use spill_agent::{AbortHandle, StepJob, abort_pair, is_own_log, log_setting_warnings, run_job};
+use spill_engine::Settings;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::Failure;
+use crate::cli::{LaunchArgs, StepArgs};
+
+const VERB: &str = "step";
+/// Names how much `step` logs: `off`, `error`, `warn`, `info`, `debug` or `trace`.
+const LOG_VAR: &str = "SPILLGATE_LOG";
+
+pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
+    let (settings, warnings) = Settings::from_lookup(|name| {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    });
+    if args.print_settings {
+        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let settings = spill_agent::EffectiveSettings::from(settings);
+        let answer = serde_json::json!({ "settings": settings, "warnings": warnings });
+        print_line(&answer.to_string()).map_err(|error| Failure::internal(VERB, error))?;
+        return Ok(0);
+    }
+    let path = args.job.as_deref().unwrap_or(Path::new(""));
+    let job = read_job(path).map_err(|error| Failure::usage(VERB, error))?;
+    start_log();
+    log_setting_warnings(&warnings);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal(VERB, error))?;
+    let result = runtime.block_on(async {
+        let (handle, signal) = abort_pair();
+        abort_on_signals(&handle).context("signals cannot be listened to")?;
+        Ok::<_, anyhow::Error>(run_job(&job, settings, &signal).await?)
+    });
+    let result = result.map_err(|error| Failure::usage(VERB, error))?;
+    let line = serde_json::to_string(&result).map_err(|error| Failure::internal(VERB, error))?;
+    print_line(&line).map_err(|error| Failure::internal(VERB, error))?;
+    Ok(0)
+}
+
+fn read_job(path: &Path) -> anyhow::Result<StepJob> {
+    let text = std::fs::read(path).with_context(|| {
+        format!(
+            "cannot read the job {} (give --job a JSON file)",
+            path.display()
+        )
+    })?;
+    serde_json::from_slice(&text)
+        .with_context(|| format!("the job {} is not usable", path.display()))
+}
+
+/// Logs to standard error; only our own lines, since dependencies log message content.
+fn start_log() {
+    let level = std::env::var(LOG_VAR)
+        .ok()
+        .and_then(|level| level.parse().ok())
+        .unwrap_or(LevelFilter::INFO);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_filter(level.and(filter_fn(is_own_log)));
+    tracing_subscriber::registry().with(lines).init();
+}
+
+fn abort_on_signals(handle: &AbortHandle) -> std::io::Result<()> {
+    for (kind, name) in [
+        (SignalKind::terminate(), "SIGTERM"),
+        (SignalKind::interrupt(), "SIGINT"),
+    ] {
+        let mut signals = signal(kind)?;
+        let handle = handle.clone();
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                handle.abort(format!("received {name}"));
+            }
+        });
+    }
+    Ok(())
+}
+
+fn print_line(line: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(line.as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {
+    spill_runner::launch(&args.report, &args.command)
+        .map_err(|error| Failure::internal("launch", error))?;
+    Ok(0)
+}
