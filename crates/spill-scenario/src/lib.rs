@@ -16,7 +16,9 @@
 mod builtin;
 mod canary;
 pub mod defaults;
+mod diff;
 mod error;
+mod generate;
 mod input;
 mod plan;
 mod real;
