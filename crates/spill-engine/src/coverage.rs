@@ -42,3 +42,50 @@ impl Coverage {
         Again { first, bytes }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check_bytes_again(reads: &[Range<u64>], expected: &[u64]) {
+        let mut coverage = Coverage::default();
+        let again: Vec<u64> = reads
+            .iter()
+            .map(|range| coverage.add(range.clone()).bytes)
+            .collect();
+        assert_eq!(again, expected, "{reads:?}");
+    }
+
+    #[test]
+    fn counts_bytes_returned_before() {
+        check_bytes_again(&[0..10, 10..20], &[0, 0]);
+        check_bytes_again(&[0..10, 9..20], &[0, 1]);
+        check_bytes_again(&[0..10, 0..10, 0..10], &[0, 10, 10]);
+        check_bytes_again(&[0..2, 4..6, 8..10, 1..9], &[0, 0, 0, 4]);
+        check_bytes_again(&[5..5, 0..10, 5..5], &[0, 0, 0]);
+    }
+
+    #[test]
+    fn an_empty_read_is_a_first_read() {
+        let mut coverage = Coverage::default();
+        assert!(coverage.add(3..3).first);
+        assert!(!coverage.add(0..1).first);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_marking_every_byte(reads in prop::collection::vec((0_usize..64, 0_usize..64), 0..20)) {
+            let mut coverage = Coverage::default();
+            let mut marks = [false; 128];
+            for (start, length) in reads {
+                let marked = &mut marks[start..start + length];
+                let expected = marked.iter().filter(|mark| **mark).count() as u64;
+                marked.fill(true);
+                prop_assert_eq!(coverage.add(start as u64..(start + length) as u64).bytes, expected);
+                prop_assert!(coverage.ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+use spill_engine::{line_count, serialised_size};
+
+#[track_caller]
+fn check_size(text: &str) {
+    let json = serde_json::to_string(text).expect("a text has a JSON form");
+    assert_eq!(serialised_size(text).get(), json.len() as u64, "{json:.80}");
+}
+
+#[track_caller]
+fn check_lines(text: &str, expected: u64) {
+    assert_eq!(line_count(text), expected, "{text:?}");
+}
+
+#[test]
+fn every_single_character_class_measures_as_it_serialises() {
+    for code in (0..0x3000).chain([0xd7ff, 0xe000, 0xfffd, 0xffff, 0x1_0000, 0x10_ffff]) {
+        check_size(
+            &char::from_u32(code)
+                .expect("no surrogate in the list")
+                .to_string(),
+        );
+    }
+}
+
+#[test]
+fn the_worst_text_does_not_overflow_the_counters_at_any_length() {
+    for length in (0..40).chain([
+        1_630, 1_631, 1_632, 1_633, 1_663, 1_664, 1_665, 3_264, 10_000,
+    ]) {
+        check_size(&"\u{1}".repeat(length));
+        check_size(&"\"\n".repeat(length));
+        check_size(&"ab\u{7f}é😀\\".repeat(length));
+    }
+}
+
+#[test]
+fn lines_are_counted_by_their_ends() {
+    check_lines("", 0);
+    check_lines("a", 1);
+    check_lines("a\n", 1);
+    check_lines("a\nb", 2);
+    check_lines("a\nb\n", 2);
+    check_lines("a\n\nb", 3);
+    check_lines("\n", 1);
+    check_lines("\n\n", 2);
+    check_lines("a\r\nb\r\n", 2);
+    check_lines("a\rb", 1);
+    check_lines("a\u{2028}b", 1);
+    check_lines(&"line\n".repeat(100_000), 100_000);
+    check_lines(&"{\"a\":1}".repeat(1_000), 1);
+}
