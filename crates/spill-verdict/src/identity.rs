@@ -1,4 +1,4 @@
-use spill_record::{EndReason, PlanRecord, RunRecord};
+use spill_record::{EndReason, RunRecord};
 
 use crate::inventory::{InputPairs, Inventory, Pair, Slot};
 use crate::words::{counted, place, plain};
@@ -12,10 +12,11 @@ pub(crate) struct Identity {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Compares the requests within every pair that stored nothing: they must be the same bytes.
+/// Compares, within every pair, the requests of the runs that stored nothing: they must be the same
+/// bytes.
 ///
 /// A difference is a fault of the built-in subject; of another subject it is a fact to report.
-pub(crate) fn compare(subject: &str, plan: &PlanRecord, inventory: &Inventory<'_>) -> Identity {
+pub(crate) fn compare(subject: &str, inventory: &Inventory<'_>) -> Identity {
     let mut found = Identity {
         harness_errors: Vec::new(),
         warnings: Vec::new(),
@@ -24,12 +25,12 @@ pub(crate) fn compare(subject: &str, plan: &PlanRecord, inventory: &Inventory<'_
         let unlike: Vec<&Pair<'_>> = cell
             .pairs
             .iter()
-            .filter(|pair| stored_nothing(pair).is_some_and(differ))
+            .filter(|pair| differ(&stored_nothing(pair)))
             .collect();
         let Some(first) = unlike.first() else {
             continue;
         };
-        let words = describe(plan, cell, unlike.len() as u64, first);
+        let words = describe(cell, unlike.len() as u64, first);
         if subject == BUILT_IN {
             found.harness_errors.push(words);
         } else {
@@ -39,22 +40,25 @@ pub(crate) fn compare(subject: &str, plan: &PlanRecord, inventory: &Inventory<'_
     found
 }
 
-fn describe(plan: &PlanRecord, cell: &InputPairs<'_>, count: u64, first: &Pair<'_>) -> String {
-    let names: Vec<String> = plan.configurations.iter().map(|c| plain(&c.name)).collect();
+fn describe(cell: &InputPairs<'_>, count: u64, first: &Pair<'_>) -> String {
+    let names: Vec<String> = stored_nothing(first)
+        .iter()
+        .map(|run| plain(&run.configuration))
+        .collect();
     format!(
-        "{}: {} stored nothing under {} and still sent different requests, first pair {}",
+        "{}: runs that stored nothing sent different requests in {}, first in pair {} ({})",
         place(&cell.input.scenario, &cell.input.input),
         counted(count, "pair"),
-        names.join(", "),
-        plain(first.pair_id)
+        plain(first.pair_id),
+        names.join(", ")
     )
 }
 
-/// The pair's runs, when all of them ended where the seed decides and none stored anything.
-fn stored_nothing<'a>(pair: &Pair<'a>) -> Option<Vec<&'a RunRecord>> {
+/// The pair's runs that stored nothing and ended where the seed decides.
+fn stored_nothing<'a>(pair: &Pair<'a>) -> Vec<&'a RunRecord> {
     pair.slots
         .iter()
-        .map(|slot| match slot {
+        .filter_map(|slot| match slot {
             Slot::Finished(record)
                 if record.results_persisted == Some(0) && decided_by_seed(record) =>
             {
@@ -85,7 +89,7 @@ fn decided_by_seed(record: &RunRecord) -> bool {
     }
 }
 
-fn differ(runs: Vec<&RunRecord>) -> bool {
+fn differ(runs: &[&RunRecord]) -> bool {
     let digests = |run: &RunRecord| (run.prompt_digest.clone(), run.offered_tools_digest.clone());
     runs.windows(2)
         .any(|two| digests(two[0]) != digests(two[1]))

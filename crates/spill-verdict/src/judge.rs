@@ -17,7 +17,7 @@ pub fn judge(set: &RunSet) -> Verdict {
     let manifest = &set.manifest;
     let plan = &manifest.plan;
     let inventory = inventory::take(set);
-    let identity = identity::compare(&manifest.subject, plan, &inventory);
+    let identity = identity::compare(&manifest.subject, &inventory);
     let mut candidates = ladder::judge_candidates(plan, &inventory.inputs, &inventory.extra);
     if manifest.mode == Mode::Live {
         unprove(&mut candidates);
@@ -87,8 +87,8 @@ fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
     let mut problems = Vec::new();
     if missing > 0 {
         problems.push(format!(
-            "{} of {planned} have no usable record",
-            counted(missing, "planned run")
+            "{} of {planned} planned without a usable record",
+            counted(missing, "run")
         ));
     }
     if finished == 0 {
@@ -182,7 +182,7 @@ fn sentence(verdict: &Verdict, climb: &Climb) -> String {
                 ladder::label(&c.configuration, c.threshold_bytes)
             });
         parts.push(match verdict.decision {
-            Decision::Keep => format!("Keep {shipped}: {}.", climb.words),
+            Decision::Keep => format!("Keep {shipped}, the shipped default: {}.", climb.words),
             Decision::Change => format!(
                 "Change the default from {shipped} to {to}: {}.",
                 climb.words

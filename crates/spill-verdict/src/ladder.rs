@@ -2,8 +2,8 @@ use spill_record::{ConfigurationRecord, ConfigurationRole, PlanRecord};
 
 use crate::inventory::{InputPairs, Slot};
 use crate::rules::Comparison;
-use crate::verdict::{CandidateVerdict, Decision, Proposed, Rule, Shipped, State};
-use crate::words::{grouped, plain};
+use crate::verdict::{CandidateVerdict, Decision, Proposed, Rule, RuleVerdict, Shipped, State};
+use crate::words::{counted, grouped, plain};
 
 /// Where the ladder of candidates ends.
 pub(crate) struct Climb {
@@ -86,7 +86,7 @@ fn sum_up(candidate: &CandidateVerdict) -> (State, String) {
         State::Broken | State::NotProven | State::NotRun => {}
         State::Holds | State::NotApplicable => {
             return match candidate.results_persisted {
-                Some(1..) => (State::Holds, "all rules hold".to_owned()),
+                Some(1..) => (State::Holds, all_hold(candidate)),
                 Some(0) => (
                     State::NotProven,
                     "it stored nothing in the whole plan: it was not tried".to_owned(),
@@ -115,7 +115,38 @@ fn sum_up(candidate: &CandidateVerdict) -> (State, String) {
             )
         },
     );
-    (state, words)
+    (state, words + &others(candidate, state, first))
+}
+
+fn all_hold(candidate: &CandidateVerdict) -> String {
+    let of_success = || {
+        candidate
+            .rules
+            .iter()
+            .filter(|row| row.rule == Rule::SuccessRate)
+    };
+    let inputs = counted(of_success().count() as u64, "input");
+    let pairs = counted(of_success().map(|row| row.n).sum(), "pair");
+    format!("all rules hold on {inputs} in {pairs}")
+}
+
+/// The further rules that came to the same state.
+fn others(candidate: &CandidateVerdict, state: State, first: Option<&RuleVerdict>) -> String {
+    let numbers: Vec<String> = Rule::ALL
+        .into_iter()
+        .filter(|rule| first.is_some_and(|row| row.rule != *rule))
+        .filter(|rule| {
+            candidate
+                .deciding(*rule)
+                .is_some_and(|row| row.state == state)
+        })
+        .map(|rule| format!("rule {} ({})", rule.number(), rule.title()))
+        .collect();
+    if numbers.is_empty() {
+        String::new()
+    } else {
+        format!("; also {}: {}", state.words(), numbers.join(", "))
+    }
 }
 
 /// Climbs from the first candidate to the first that holds; anything but a broken one stops it.
@@ -172,13 +203,15 @@ fn accept(
 ) -> Climb {
     let name = label(&candidate.configuration, candidate.threshold_bytes);
     let ships = shipped.is_some_and(|shipped| shipped.name == candidate.configuration);
-    let (decision, words) = if ships {
-        (
-            Decision::Keep,
-            format!("all rules hold for the shipped {name}"),
-        )
+    let decision = if ships {
+        Decision::Keep
     } else {
-        (Decision::Change, format!("all rules hold for {name}"))
+        Decision::Change
+    };
+    let words = if ships {
+        candidate.words.clone()
+    } else {
+        format!("for {name} {}", candidate.words)
     };
     let proposed = Proposed {
         enabled: true,

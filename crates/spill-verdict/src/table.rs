@@ -2,7 +2,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
 
 use crate::verdict::{CandidateVerdict, Rule, RuleVerdict, State, Verdict};
-use crate::words::{figure_beside, plain};
+use crate::words::{figure_beside, percent, plain};
 
 /// Columns of the terminal that the table fits.
 const WIDTH: u16 = 80;
@@ -72,11 +72,23 @@ pub fn deciding_number(row: &RuleVerdict) -> String {
                     bound.sign()
                 }
             };
-            format!(
-                "{} {sign} {limit}, n {}",
-                figure_beside(observed, limit),
-                row.n
-            )
+            match row.rule {
+                Rule::SuccessRate => {
+                    format!(
+                        "{} {sign} {}, n {}",
+                        percent(observed),
+                        percent(limit),
+                        row.n
+                    )
+                }
+                Rule::IterationLimit | Rule::InputTokens | Rule::Quality | Rule::NothingLeaks => {
+                    format!(
+                        "{} {sign} {limit}, n {}",
+                        figure_beside(observed, limit),
+                        row.n
+                    )
+                }
+            }
         }
         _ => format!("not measured, n {}", row.n),
     }

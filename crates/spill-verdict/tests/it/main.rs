@@ -1,0 +1,8 @@
+//! Known records in, known verdicts out.
+
+mod builder;
+mod completeness;
+mod ladder;
+mod laws;
+mod rules;
+mod text;
