@@ -57,25 +57,22 @@ pub(crate) fn check_calls(calls: &[ToolCall]) -> Result<(), ModelFailure> {
 
 /// Decides what to do with a call; nothing the model writes is an error of the step.
 pub(crate) fn plan(call: &ToolCall, offer: &Offer, read_tool_offered: bool) -> Pending {
-    let known = offer.knows(&call.name);
+    let parsed = parse_arguments(&call.arguments);
     let is_read = read_tool_offered && call.name == READ_TOOL;
-    let (arguments, action) = match parse_arguments(&call.arguments) {
-        _ if !known && !is_read => (
-            parse_arguments(&call.arguments).unwrap_or_default(),
-            Action::Refuse(unknown_tool(&call.name, offer, read_tool_offered)),
-        ),
-        Ok(arguments) if is_read => (arguments, Action::Read),
-        Ok(arguments) => (arguments, Action::Call),
-        Err(error) => (
-            Map::new(),
-            Action::Refuse(format!(
-                "the arguments are not a JSON object: {error} (call again with one JSON object)"
-            )),
-        ),
+    let action = if !is_read && !offer.knows(&call.name) {
+        Action::Refuse(unknown_tool(&call.name, offer, read_tool_offered))
+    } else if let Err(error) = &parsed {
+        Action::Refuse(format!(
+            "the arguments are not a JSON object: {error} (call again with one JSON object)"
+        ))
+    } else if is_read {
+        Action::Read
+    } else {
+        Action::Call
     };
     Pending {
         name: call.name.clone(),
-        arguments,
+        arguments: parsed.unwrap_or_default(),
         action,
         outcome: None,
     }

@@ -1,0 +1,12 @@
+//! The step loop over in-memory ports, and its clients over real sockets.
+
+mod answers;
+mod calls;
+mod endings;
+mod lifetime;
+mod logs;
+mod mcp;
+mod openai;
+mod ports;
+mod spilling;
+mod whole_job;
