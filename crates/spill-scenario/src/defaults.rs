@@ -1,1 +1,62 @@
-//! stub
+//! The defaults that a verdict hangs on, in one place, with where each comes from.
+//!
+//! They were written before anything was measured, and so were the inputs. A later change of one
+//! says why in the changelog. `scenarios/README.md` shows the same table, and the built-in
+//! scenarios spell every value out; tests compare all three.
+//!
+//! | default | value | source |
+//! |---|---|---|
+//! | `context_window_tokens` | 400000 | OpenAI's published GPT-5 model page, <https://platform.openai.com/docs/models/gpt-5>. The same window is split there into at most 272,000 input and 128,000 output tokens; the simulated model checks the prompt against the whole window. |
+//! | `iteration_limit` | 25 | LangGraph's published default `recursion_limit`, <https://reference.langchain.com/python/langgraph-sdk/schema/Config/recursion_limit>. It counts graph steps; here it counts iterations, which is the more generous reading. |
+//! | `parallel_calls` | 4 | assumption, no published figure: providers publish only an on/off switch (`parallel_tool_calls`). Four is above one, so that parallel calls are exercised, and small enough that a change of six files takes more than one iteration. |
+//! | `slice_bytes` | 32768 | assumption, no published figure for a model's choice: it is the largest read that every candidate allows, because one read returns at most the threshold. Coding agents cap one read in the same range (opencode: 50 KB). |
+//! | `reading_budget_bytes` | 131072 | assumption, no published figure: four slices; as many bytes as the largest result that the shipped default leaves in the prompt. |
+//! | `population` | selective 0.6, diligent 0.3, hasty 0.1 | assumption, no published figure: reading what is needed is taken as the rule, answering from previews as the exception. The report shows the decision under each pure profile beside it. |
+//! | `max_findings` | 400 | assumption, no published figure: above the facts of any built-in input several times over, so that the bound stops echoing and not answering. |
+
+use crate::scenario::Profile;
+
+/// Context window of the simulated model.
+pub const CONTEXT_WINDOW_TOKENS: u64 = 400_000;
+/// Iterations of one step at most.
+pub const ITERATION_LIMIT: u64 = 25;
+/// Tool calls that one answer asks for at most.
+pub const PARALLEL_CALLS: u64 = 4;
+/// Bytes that one read asks for at most.
+pub const SLICE_BYTES: u64 = 32_768;
+/// Bytes that `selective` reads back of one result at most.
+pub const READING_BUDGET_BYTES: u64 = 131_072;
+/// Shares of the profiles.
+pub const POPULATION: [(Profile, f64); 3] = [
+    (Profile::Selective, 0.6),
+    (Profile::Diligent, 0.3),
+    (Profile::Hasty, 0.1),
+];
+/// Lines of the final answer at most.
+pub const MAX_FINDINGS: u64 = 400;
+
+/// The model's name as requests spell it.
+pub const MODEL_NAME: &str = "simulated-1";
+/// Repetitions of each cell at stage `full`.
+pub const REPETITIONS: u32 = 5;
+/// Repetitions of each cell at stage `quick`.
+pub const QUICK_REPETITIONS: u32 = 2;
+/// Time for one step: hundreds of times what one takes against mock servers on the same machine.
+pub const STEP_TIMEOUT_MS: u64 = 60_000;
+/// Time for one process; a step has to end by its own timeout first.
+pub const RUN_TIMEOUT_MS: u64 = 90_000;
+/// Runs of one plan at most.
+pub const MAX_RUNS: u64 = 1_000;
+
+/// Rule 3 for small and medium: candidate over control at most this; set by the owners' rules.
+pub const INPUT_TOKENS_RATIO_LIMIT: f64 = 1.10;
+/// Rule 3 for large: candidate over control below this; set by the owners' rules.
+pub const LARGE_INPUT_TOKENS_RATIO_LIMIT: f64 = 1.0;
+/// Rule 4: a lower quality by at most this is still "not lower".
+pub const QUALITY_ALLOWANCE: f64 = 0.0;
+/// Rule 4: derived facts fewer than this prove nothing.
+pub const DERIVED_FACTS_NEEDED: u64 = 5;
+/// Share of planned runs that may end as infrastructure failures.
+pub const INFRASTRUCTURE_BUDGET: f64 = 0.0;
+/// A document larger than this is not read.
+pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;

@@ -103,3 +103,36 @@ pub fn place_of(offset: usize, len: usize) -> FactPlace {
         FactPlace::Middle
     }
 }
+
+/// The class of a review input whose largest result has this many bytes, as served.
+#[must_use]
+pub fn class_of(largest_result_bytes: u64) -> Class {
+    match largest_result_bytes {
+        0..32_768 => Class::Small,
+        32_768..131_072 => Class::Medium,
+        131_072.. => Class::Large,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_begin_at_their_bound() {
+        assert_eq!(class_of(0), Class::Small);
+        assert_eq!(class_of(32_767), Class::Small);
+        assert_eq!(class_of(32_768), Class::Medium);
+        assert_eq!(class_of(131_071), Class::Medium);
+        assert_eq!(class_of(131_072), Class::Large);
+    }
+
+    #[test]
+    fn tenths_begin_at_their_bound() {
+        assert_eq!(place_of(0, 100), FactPlace::Beginning);
+        assert_eq!(place_of(9, 100), FactPlace::Beginning);
+        assert_eq!(place_of(10, 100), FactPlace::Middle);
+        assert_eq!(place_of(89, 100), FactPlace::Middle);
+        assert_eq!(place_of(90, 100), FactPlace::End);
+    }
+}

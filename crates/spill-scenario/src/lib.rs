@@ -17,19 +17,27 @@ mod builtin;
 mod canary;
 pub mod defaults;
 mod diff;
+mod document_file;
 mod error;
+mod file;
 mod generate;
 mod input;
 mod plan;
 mod real;
+mod repository;
 mod scenario;
 mod served;
 mod size;
 
+#[cfg(test)]
+mod fixture_tests;
+
 pub use builtin::{built_in, load};
 pub use canary::{CANARY_LEN, is_canary, strip_canaries, weave};
 pub use error::{Place, ScenarioError};
-pub use input::{ChangedFile, Document, Fact, Input, InputData, Recipe, diff_carrier, place_of};
+pub use input::{
+    ChangedFile, Document, Fact, Input, InputData, Recipe, class_of, diff_carrier, place_of,
+};
 pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
 pub use real::{RealInput, from_document, from_repository};
 pub use scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};

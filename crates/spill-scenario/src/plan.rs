@@ -1,11 +1,15 @@
 use std::sync::Arc;
 
-use spill_record::{PlanRecord, PlannedRun, Stage};
+use spill_record::{
+    FactRecord, InputRecord, PlanRecord, PlannedRun, Stage, digest, digest_parts, seed_of,
+};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::defaults::QUICK_REPETITIONS;
 use crate::error::ScenarioError;
-use crate::scenario::Scenario;
-use crate::served::ServedInput;
+use crate::input::Input;
+use crate::scenario::{Profile, Scenario};
+use crate::served::{ServedInput, canary_seed};
 
 /// What a plan depends on beside its scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,29 +36,327 @@ pub struct Plan {
     /// What the tools serve, one entry per `record.inputs`.
     pub served: Vec<Arc<ServedInput>>,
     /// Indices into `record.runs`: pairs in seeded order, the runs of a pair next to each other,
-    /// in seeded order too.
+    /// in seeded order too. Names of configurations have no part in it.
     pub execution_order: Vec<usize>,
 }
 
-/// Expands scenarios into a plan.
+/// Expands scenarios into a plan: every input under every configuration, as often as the stage or
+/// the options ask for.
 ///
 /// # Errors
 ///
-/// When the scenarios do not fit into one plan or the plan is larger than they allow.
+/// When the scenarios do not fit into one plan, ask for nothing, or the plan is larger than they
+/// allow.
 pub fn expand(scenarios: Vec<Scenario>, options: PlanOptions) -> Result<Plan, ScenarioError> {
-    let _ = (&scenarios, options);
-    Err(ScenarioError::Plan {
-        problem: "not built yet".into(),
-        way_out: String::new(),
+    check_together(&scenarios)?;
+    let repetitions = repetitions_of(&scenarios, options)?;
+    check_size(&scenarios, repetitions)?;
+    let mut served = Vec::new();
+    let mut inputs = Vec::new();
+    for scenario in &scenarios {
+        for input in &scenario.inputs {
+            let seed = canary_seed(options.base_seed, &scenario.name, &input.name);
+            let texts = ServedInput::new(input, seed);
+            inputs.push(input_record(scenario, input, &texts));
+            served.push(Arc::new(texts));
+        }
+    }
+    let first = &scenarios[0];
+    let mut record = PlanRecord {
+        configurations: first
+            .configurations
+            .iter()
+            .map(|one| one.to_record())
+            .collect(),
+        inputs,
+        models: scenarios.iter().map(Scenario::model_record).collect(),
+        rules: first.rules.clone(),
+        repetitions,
+        runs: Vec::new(),
+    };
+    let plan_hash = hash_of(&record, &scenarios, options.base_seed);
+    record.runs = planned_runs(&scenarios, &plan_hash, options.base_seed, repetitions);
+    let execution_order =
+        execution_order(&record.runs, record.configurations.len(), options.base_seed);
+    Ok(Plan {
+        record,
+        plan_hash,
+        options,
+        scenarios,
+        served,
+        execution_order,
     })
+}
+
+fn plan_error(problem: impl Into<String>, way_out: &str) -> ScenarioError {
+    ScenarioError::Plan {
+        problem: problem.into(),
+        way_out: way_out.to_owned(),
+    }
+}
+
+fn check_together(scenarios: &[Scenario]) -> Result<(), ScenarioError> {
+    let Some((first, others)) = scenarios.split_first() else {
+        return Err(plan_error("there is no scenario", "name at least one"));
+    };
+    for (index, scenario) in scenarios.iter().enumerate() {
+        if scenario.inputs.is_empty() {
+            return Err(plan_error(
+                format!("the scenario `{}` has no input", scenario.name),
+                "give it at least one",
+            ));
+        }
+        if scenarios[..index]
+            .iter()
+            .any(|earlier| earlier.name == scenario.name)
+        {
+            return Err(plan_error(
+                format!("two scenarios have the name `{}`", scenario.name),
+                "give each its own `name`",
+            ));
+        }
+    }
+    for other in others {
+        let names = format!("`{}` and `{}`", first.name, other.name);
+        if other.configurations != first.configurations {
+            return Err(plan_error(
+                format!("the scenarios {names} declare different configurations"),
+                "declare the same ones in the same order, or run the scenarios one at a time",
+            ));
+        }
+        if other.rules != first.rules {
+            return Err(plan_error(
+                format!("the scenarios {names} declare different rules"),
+                "declare the same ones, or run the scenarios one at a time",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn repetitions_of(scenarios: &[Scenario], options: PlanOptions) -> Result<u32, ScenarioError> {
+    let asked = match (options.repetitions, options.stage) {
+        (Some(repetitions), _) => repetitions,
+        (None, Stage::Quick) => QUICK_REPETITIONS,
+        (None, Stage::Full) => {
+            let first = &scenarios[0];
+            if let Some(other) = scenarios
+                .iter()
+                .find(|other| other.repetitions != first.repetitions)
+            {
+                return Err(plan_error(
+                    format!(
+                        "the scenario `{}` asks for {} repetitions and `{}` for {}",
+                        first.name, first.repetitions, other.name, other.repetitions
+                    ),
+                    "write the same `repetitions`, or choose with --reps",
+                ));
+            }
+            first.repetitions
+        }
+    };
+    if asked == 0 {
+        return Err(plan_error(
+            "0 repetitions were asked for, so nothing would be run",
+            "ask for at least 1",
+        ));
+    }
+    Ok(asked)
+}
+
+fn check_size(scenarios: &[Scenario], repetitions: u32) -> Result<(), ScenarioError> {
+    let cells: usize = scenarios
+        .iter()
+        .map(|one| one.inputs.len() * one.configurations.len())
+        .sum();
+    let runs = (cells as u64).saturating_mul(u64::from(repetitions));
+    let limit = scenarios
+        .iter()
+        .map(|one| one.limits.max_runs)
+        .min()
+        .unwrap_or(0);
+    if runs > limit {
+        return Err(ScenarioError::TooManyRuns { runs, limit });
+    }
+    Ok(())
+}
+
+fn input_record(scenario: &Scenario, input: &Input, served: &ServedInput) -> InputRecord {
+    InputRecord {
+        scenario: scenario.name.clone(),
+        recipe: scenario.recipe.as_str().to_owned(),
+        input: input.name.clone(),
+        class: input.class,
+        largest_result_bytes: served.largest_result_bytes(),
+        content_digest: served.digest(),
+        facts_origin: input.facts_origin,
+        facts: input
+            .facts
+            .iter()
+            .map(|fact| FactRecord {
+                id: fact.id.clone(),
+                carrier: fact.carrier.clone(),
+                carrier_bytes: fact.carrier_bytes,
+                place: fact.place,
+            })
+            .collect(),
+    }
+}
+
+/// Hash over all that a result or its score can depend on. Times, names of files and the order of
+/// execution are not in it.
+fn hash_of(record: &PlanRecord, scenarios: &[Scenario], base_seed: u64) -> String {
+    let record = serde_json::to_string(record).expect("a plan record has string keys only");
+    let mut parts = vec![base_seed.to_string(), record];
+    for scenario in scenarios {
+        parts.push(scenario.system.clone());
+        parts.push(scenario.prompt.clone());
+        parts.push(scenario.model.max_findings.to_string());
+        parts.push(digest_of(scenario.model.patterns.iter()));
+        for input in &scenario.inputs {
+            parts.push(digest_of(input.facts.iter().map(|fact| &fact.expect)));
+        }
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    digest_parts(&parts)
+}
+
+fn digest_of<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    let texts: Vec<&str> = texts.map(String::as_str).collect();
+    digest(serde_json::json!(texts).to_string().as_bytes())
+}
+
+fn planned_runs(
+    scenarios: &[Scenario],
+    plan_hash: &str,
+    base_seed: u64,
+    repetitions: u32,
+) -> Vec<PlannedRun> {
+    let mut runs = Vec::new();
+    for scenario in scenarios {
+        for input in &scenario.inputs {
+            for repetition in 0..repetitions {
+                let seed = seed_of(base_seed, &scenario.name, &input.name, repetition);
+                let pair = Pair {
+                    plan_hash,
+                    kind: "main",
+                    scenario,
+                    input,
+                    repetition,
+                    seed,
+                    profile: scenario.model.draw(seed),
+                };
+                runs.extend(pair.runs());
+            }
+        }
+    }
+    runs
+}
+
+struct Pair<'a> {
+    plan_hash: &'a str,
+    kind: &'a str,
+    scenario: &'a Scenario,
+    input: &'a Input,
+    repetition: u32,
+    seed: u64,
+    profile: Profile,
+}
+
+impl Pair<'_> {
+    fn runs(&self) -> impl Iterator<Item = PlannedRun> {
+        let repetition = self.repetition.to_string();
+        let id = |configuration: &[&str]| {
+            let mut parts = vec![
+                self.plan_hash,
+                self.kind,
+                &self.scenario.name,
+                &self.input.name,
+                &repetition,
+            ];
+            parts.extend(configuration);
+            digest_parts(&parts)
+        };
+        let pair_id = id(&[]);
+        let runs: Vec<PlannedRun> = self
+            .scenario
+            .configurations
+            .iter()
+            .map(|configuration| PlannedRun {
+                run_id: id(&[&configuration.name]),
+                pair_id: pair_id.clone(),
+                scenario: self.scenario.name.clone(),
+                input: self.input.name.clone(),
+                configuration: configuration.name.clone(),
+                repetition: self.repetition,
+                seed: self.seed,
+                profile: self.profile.name().to_owned(),
+            })
+            .collect();
+        runs.into_iter()
+    }
+}
+
+/// Orders pairs, and the runs within each, by hashes of seeds and positions.
+fn execution_order(runs: &[PlannedRun], width: usize, base_seed: u64) -> Vec<usize> {
+    let mut pairs: Vec<usize> = (0..runs.len() / width).collect();
+    pairs.sort_by_key(|pair| {
+        let run = &runs[pair * width];
+        (
+            xxh3_64_with_seed(b"pair order", base_seed ^ run.seed),
+            *pair,
+        )
+    });
+    let mut order = Vec::with_capacity(runs.len());
+    for pair in pairs {
+        let seed = runs[pair * width].seed;
+        let mut within: Vec<usize> = (0..width).collect();
+        within
+            .sort_by_key(|position| (xxh3_64_with_seed(&position.to_le_bytes(), seed), *position));
+        order.extend(within.into_iter().map(|position| pair * width + position));
+    }
+    order
 }
 
 /// Returns the runs of the extra pairs that show the decision under each pure profile: for each
 /// input and each profile that none of its repetitions drew, one pair, in plan order.
+///
+/// Their ids are their own, their repetitions go on counting after the plan's, and their seeds are
+/// those of these repetitions.
 #[must_use]
 pub fn sensitivity_runs(plan: &Plan) -> Vec<PlannedRun> {
-    let _ = plan;
-    Vec::new()
+    let mut runs = Vec::new();
+    for scenario in &plan.scenarios {
+        for input in &scenario.inputs {
+            let drawn = |profile: Profile| {
+                plan.record.runs.iter().any(|run| {
+                    run.scenario == scenario.name
+                        && run.input == input.name
+                        && run.profile == profile.name()
+                })
+            };
+            let missing = Profile::ALL.into_iter().filter(|profile| !drawn(*profile));
+            for (repetition, profile) in (plan.record.repetitions..).zip(missing) {
+                let seed = seed_of(
+                    plan.options.base_seed,
+                    &scenario.name,
+                    &input.name,
+                    repetition,
+                );
+                let pair = Pair {
+                    plan_hash: &plan.plan_hash,
+                    kind: "sensitivity",
+                    scenario,
+                    input,
+                    repetition,
+                    seed,
+                    profile,
+                };
+                runs.extend(pair.runs());
+            }
+        }
+    }
+    runs
 }
 
 /// A number in `0.0..1.0` that depends on seed and purpose alone.

@@ -36,6 +36,7 @@ pub(super) struct Site {
 /// A generated file with the facts planted in it.
 pub(super) struct GeneratedFile {
     pub(super) path: &'static str,
+    #[cfg(test)]
     pub(super) before: Option<String>,
     pub(super) after: String,
     pub(super) diff: String,
@@ -195,6 +196,7 @@ fn finish(
         .collect();
     GeneratedFile {
         path,
+        #[cfg(test)]
         before,
         after,
         diff,

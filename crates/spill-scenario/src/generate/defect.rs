@@ -1,6 +1,6 @@
 use super::block::Language;
 use super::rng::Rng;
-use super::words::noun;
+use super::words::two_nouns;
 
 /// A line that one review rule finds, with the lines around it that make it read like code.
 pub(super) struct Defect {
@@ -10,7 +10,7 @@ pub(super) struct Defect {
 
 /// Returns the `number`-th kind of defect of a language, planted under `name`.
 pub(super) fn defect(language: Language, number: usize, name: &str, rng: &mut Rng) -> Defect {
-    let (a, b) = (noun(rng), noun(rng));
+    let (a, b) = two_nouns(rng);
     let (rule, text) = match language {
         Language::Rust => match number % 4 {
             0 => (

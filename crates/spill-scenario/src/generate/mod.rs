@@ -36,10 +36,7 @@ pub(crate) struct Generated {
     pub(crate) data: InputData,
     pub(crate) facts: Vec<Fact>,
     /// Paths and texts before the change, new files left out.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the fixtures' test writes them out")
-    )]
+    #[cfg(test)]
     pub(crate) before: Vec<(String, String)>,
 }
 
@@ -139,6 +136,7 @@ pub(crate) fn generate(name: &str, seed: u64) -> Option<Generated> {
             documents: Vec::new(),
         },
         facts: Vec::new(),
+        #[cfg(test)]
         before: Vec::new(),
     };
     for spec in review_specs(name)? {
@@ -157,9 +155,10 @@ pub(crate) fn generate(name: &str, seed: u64) -> Option<Generated> {
                 place: Some(fact.place),
             });
         }
+        #[cfg(test)]
         generated
             .before
-            .extend(file.before.map(|text| (file.path.to_owned(), text.clone())));
+            .extend(file.before.map(|text| (file.path.to_owned(), text)));
         let status = match spec.change {
             Change::Added { .. } => "added",
             Change::Modified { .. } => "modified",
@@ -201,6 +200,7 @@ fn handbook(seed: u64) -> Generated {
             }],
         },
         facts,
+        #[cfg(test)]
         before: Vec::new(),
     }
 }

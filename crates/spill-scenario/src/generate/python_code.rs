@@ -1,11 +1,11 @@
 use super::block::Block;
 use super::rng::Rng;
-use super::words::{ItemNames, adjective, noun, verb};
+use super::words::{ItemNames, adjective, noun, two_nouns, verb};
 
 const LEVELS: &[&str] = &["debug", "info", "warning"];
 
 pub(super) fn header(rng: &mut Rng) -> Vec<String> {
-    let (subject, peer) = (noun(rng), noun(rng));
+    let (subject, peer) = two_nouns(rng);
     let text = format!(
         "\"\"\"Jobs that keep {subject} data and the {peer} service in step.
 
@@ -49,7 +49,8 @@ pub(super) fn block(rng: &mut Rng, names: &mut ItemNames) -> Block {
 }
 
 pub(super) fn statement(rng: &mut Rng) -> Vec<String> {
-    let (a, b, c) = (noun(rng), noun(rng), adjective(rng));
+    let (a, b) = two_nouns(rng);
+    let c = adjective(rng);
     let n = rng.between(2, 900);
     let text = match rng.below(12) {
         0 => format!("{c}_{a}s = [row for row in {b}s if row.{c}]"),
@@ -100,7 +101,7 @@ class {name}:
 
 fn class(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.type_name(rng);
-    let (item, key) = (noun(rng), noun(rng));
+    let (item, key) = two_nouns(rng);
     let (first, second) = (names.function(rng), names.function(rng));
     format!(
         "class {name}:
@@ -134,7 +135,7 @@ fn class(rng: &mut Rng, names: &mut ItemNames) -> String {
 
 fn grouping(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.function(rng);
-    let (item, key) = (noun(rng), noun(rng));
+    let (item, key) = two_nouns(rng);
     format!(
         "def {name}(rows: list[dict]) -> dict[str, int]:
     \"\"\"Sum the amounts of ``rows`` by {key}.
@@ -154,7 +155,7 @@ fn grouping(rng: &mut Rng, names: &mut ItemNames) -> String {
 
 fn paging(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.function(rng);
-    let (item, peer) = (noun(rng), noun(rng));
+    let (item, peer) = two_nouns(rng);
     format!(
         "def {name}(session: requests.Session, base: str) -> list[dict]:
     \"\"\"Fetch every {item} of the {peer} service, page by page.\"\"\"

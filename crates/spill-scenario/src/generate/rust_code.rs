@@ -1,12 +1,12 @@
 use super::block::Block;
 use super::rng::Rng;
-use super::words::{ItemNames, adjective, camel, noun, verb};
+use super::words::{ItemNames, adjective, camel, noun, two_nouns, verb};
 
 const LEVELS: &[&str] = &["trace", "debug", "info"];
 const INTEGERS: &[&str] = &["u32", "u64", "usize"];
 
 pub(super) fn header(rng: &mut Rng) -> Vec<String> {
-    let (subject, peer) = (noun(rng), noun(rng));
+    let (subject, peer) = two_nouns(rng);
     let text = format!(
         "//! Keeps the {subject} side of the {peer} service consistent.
 //!
@@ -44,7 +44,8 @@ pub(super) fn block(rng: &mut Rng, names: &mut ItemNames) -> Block {
 }
 
 pub(super) fn statement(rng: &mut Rng) -> Vec<String> {
-    let (a, b, c) = (noun(rng), noun(rng), adjective(rng));
+    let (a, b) = two_nouns(rng);
+    let c = adjective(rng);
     let n = rng.between(2, 900);
     let text = match rng.below(12) {
         0 => format!("let {c}_{a} = {b}s.iter().filter(|row| row.is_{c}()).count();"),
@@ -100,7 +101,7 @@ impl {name} {{
 
 fn implementation(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.type_name(rng);
-    let (item, key) = (noun(rng), noun(rng));
+    let (item, key) = two_nouns(rng);
     let (first, second) = (names.function(rng), names.function(rng));
     let constant = names.constant(rng);
     format!(
@@ -165,7 +166,7 @@ pub fn {name}(batch: &[{kind}Row], now_ms: u64) -> Vec<&{kind}Row> {{
 
 fn aggregate(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.function(rng);
-    let (item, key) = (noun(rng), noun(rng));
+    let (item, key) = two_nouns(rng);
     format!(
         "/// Sums the amounts of `rows` by {key}; {item}s without a {key} are left out.
 pub fn {name}(rows: &[(Option<String>, i64)]) -> HashMap<String, i64> {{
@@ -253,7 +254,7 @@ pub fn {name}<T>(attempts: u32, mut {action}: impl FnMut(u32) -> Result<T>) -> R
 
 fn parse(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.function(rng);
-    let (item, field) = (noun(rng), noun(rng));
+    let (item, field) = two_nouns(rng);
     format!(
         "/// Reads one `{item}={field}` line of the {item} file.
 ///
@@ -277,7 +278,7 @@ pub fn {name}(line: &str) -> Result<(String, u64)> {{
 
 fn window(rng: &mut Rng, names: &mut ItemNames) -> String {
     let name = names.function(rng);
-    let (item, rate) = (noun(rng), noun(rng));
+    let (item, rate) = two_nouns(rng);
     let width = rng.between(2, 60);
     format!(
         "/// Smooths {item} rates over {width} samples; shorter series are returned as they are.

@@ -25,11 +25,11 @@ const NOUNS: &[&str] = &[
     "channel",
     "account",
     "refund",
-    "delivery",
+    "parcel",
     "contract",
     "sensor",
     "reading",
-    "policy",
+    "permit",
     "checkpoint",
     "partition",
     "worker",
@@ -163,4 +163,11 @@ pub(super) fn camel(snake: &str) -> String {
             })
         })
         .collect()
+}
+
+/// Two different nouns.
+pub(super) fn two_nouns(rng: &mut Rng) -> (&'static str, &'static str) {
+    let first = rng.below(NOUNS.len());
+    let second = (first + 1 + rng.below(NOUNS.len() - 1)) % NOUNS.len();
+    (NOUNS[first], NOUNS[second])
 }

@@ -1,0 +1,567 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex::Regex;
+use spill_record::{ConfigurationRole, RulesRecord};
+use toml::Spanned;
+
+use super::SourceText;
+use super::inputs::{self, Folder};
+use super::raw::{RawConfiguration, RawLimits, RawModel, RawRules, RawScenario, Size};
+use super::source::nearest;
+use crate::defaults;
+use crate::error::ScenarioError;
+use crate::input::Recipe;
+use crate::scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};
+
+const ENABLED_VAR: &str = "CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED";
+const THRESHOLD_VAR: &str = "CLERUM_WORKFLOW_TOOL_SPILLOVER_THRESHOLD";
+
+/// How far the shares of a population may miss 1.
+const SHARE_TOLERANCE: f64 = 1e-9;
+
+type Checked<T> = Result<T, ScenarioError>;
+
+pub(super) fn scenario(
+    source: &SourceText<'_>,
+    raw: RawScenario,
+    folder: Option<&Folder<'_>>,
+) -> Checked<Scenario> {
+    let name = safe_name(source, &raw.name)?;
+    let recipe = choice(
+        source,
+        &raw.recipe,
+        "recipe",
+        &[("review", Recipe::Review), ("document", Recipe::Document)],
+    )?;
+    let system = not_blank(source, &raw.system, "system")?;
+    let prompt = not_blank(source, &raw.prompt, "prompt")?;
+    let repetitions = repetitions(source, raw.repetitions.as_ref())?;
+    let configurations = configurations(source, &raw.configurations)?;
+    let model = model(source, &raw.model)?;
+    let limits = limits(source, &raw.limits)?;
+    let rules = rules(source, &raw.rules)?;
+    let inputs_count = raw.inputs.get_ref().len();
+    if inputs_count == 0 {
+        return Err(source.invalid(
+            raw.inputs.span(),
+            "there is no input",
+            "add an [[inputs]] table",
+        ));
+    }
+    let runs = inputs_count as u64 * configurations.len() as u64 * u64::from(repetitions);
+    if runs > limits.max_runs {
+        let span = raw
+            .repetitions
+            .as_ref()
+            .map_or(raw.inputs.span(), Spanned::span);
+        return Err(source.invalid(
+            span,
+            format!(
+                "the matrix expands to {runs} runs, the limit is {}",
+                limits.max_runs
+            ),
+            "raise `max_runs`, lower `repetitions` or drop an input",
+        ));
+    }
+    unique(
+        source,
+        raw.inputs.get_ref().iter().map(|input| &input.name),
+        "input",
+    )?;
+    let mut inputs = Vec::new();
+    for input in raw.inputs.get_ref() {
+        safe_name(source, &input.name)?;
+        if let Some(folder) = folder {
+            inputs.push(inputs::input(source, input, recipe, folder)?);
+        }
+    }
+    Ok(Scenario {
+        name,
+        recipe,
+        system,
+        prompt,
+        inputs,
+        model,
+        limits,
+        configurations,
+        repetitions,
+        rules,
+    })
+}
+
+fn repetitions(source: &SourceText<'_>, raw: Option<&Spanned<u32>>) -> Checked<u32> {
+    let Some(raw) = raw else {
+        return Ok(defaults::REPETITIONS);
+    };
+    if *raw.get_ref() == 0 {
+        return Err(source.invalid(
+            raw.span(),
+            "`repetitions` is 0, so nothing would be run",
+            format!("write at least 1; the default is {}", defaults::REPETITIONS),
+        ));
+    }
+    Ok(*raw.get_ref())
+}
+
+fn configurations(
+    source: &SourceText<'_>,
+    raw: &Spanned<Vec<RawConfiguration>>,
+) -> Checked<Vec<Configuration>> {
+    unique(
+        source,
+        raw.get_ref().iter().map(|one| &one.name),
+        "configuration",
+    )?;
+    let checked = raw
+        .get_ref()
+        .iter()
+        .map(|one| configuration(source, one))
+        .collect::<Checked<Vec<_>>>()?;
+    let place = |index: usize| raw.get_ref()[index].name.span();
+    let controls = positions(&checked, |one| one.role == ConfigurationRole::Control);
+    match controls[..] {
+        [_] => {}
+        [] => {
+            return Err(source.invalid(
+                raw.span(),
+                "no configuration is the control",
+                "give one of them `role = \"control\"`; candidates are compared with it",
+            ));
+        }
+        [_, second, ..] => {
+            return Err(source.invalid(
+                place(second),
+                format!("`{}` is a second control", checked[second].name),
+                "keep one `role = \"control\"`, make the others candidates",
+            ));
+        }
+    }
+    if controls.len() == checked.len() {
+        return Err(source.invalid(
+            raw.span(),
+            "no configuration is a candidate",
+            "give at least one `role = \"candidate\"`",
+        ));
+    }
+    let shipped = positions(&checked, |one| one.shipped);
+    match shipped[..] {
+        [one] if checked[one].role == ConfigurationRole::Candidate => {}
+        [one] => {
+            return Err(source.invalid(
+                place(one),
+                format!(
+                    "`{}` is both the control and the shipped one",
+                    checked[one].name
+                ),
+                "mark the candidate that ships today with `shipped = true`",
+            ));
+        }
+        [] => {
+            return Err(source.invalid(
+                raw.span(),
+                "no configuration is marked as the shipped one",
+                "mark the candidate that ships today with `shipped = true`",
+            ));
+        }
+        [first, second, ..] => {
+            return Err(source.invalid(
+                place(second),
+                format!(
+                    "`{}` and `{}` are both marked as the shipped one",
+                    checked[first].name, checked[second].name
+                ),
+                "keep `shipped = true` at one of them",
+            ));
+        }
+    }
+    Ok(checked)
+}
+
+fn positions(all: &[Configuration], wanted: impl Fn(&Configuration) -> bool) -> Vec<usize> {
+    all.iter()
+        .enumerate()
+        .filter(|(_, one)| wanted(one))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Configuration> {
+    let name = safe_name(source, &raw.name)?;
+    let role = choice(
+        source,
+        &raw.role,
+        "role",
+        &[
+            ("control", ConfigurationRole::Control),
+            ("candidate", ConfigurationRole::Candidate),
+        ],
+    )?;
+    let enabled = raw
+        .enabled
+        .as_ref()
+        .is_none_or(|enabled| *enabled.get_ref());
+    let threshold = raw.threshold_bytes.as_ref();
+    match (enabled, threshold) {
+        (false, Some(threshold)) => {
+            return Err(source.invalid(
+                threshold.span(),
+                format!("`{name}` is labelled as off and has a threshold"),
+                "drop `threshold_bytes` or `enabled = false`",
+            ));
+        }
+        (true, None) => {
+            return Err(source.invalid(
+                raw.name.span(),
+                format!("`{name}` does not say what it is labelled with"),
+                "add `threshold_bytes = …` or `enabled = false`",
+            ));
+        }
+        (false, None) | (true, Some(_)) => {}
+    }
+    let mut env = BTreeMap::new();
+    for (variable, value) in &raw.env {
+        let variable_name = variable.get_ref();
+        if variable_name.is_empty() || variable_name.contains(['=', '\0']) {
+            return Err(source.invalid(
+                variable.span(),
+                format!("{variable_name:?} cannot be the name of an environment variable"),
+                "use letters, digits and `_`",
+            ));
+        }
+        if value.get_ref().contains('\0') {
+            return Err(source.invalid(
+                value.span(),
+                format!("the value of `{variable_name}` holds a NUL character"),
+                "remove it; the system passes no such value on",
+            ));
+        }
+        env.insert(variable_name.clone(), value.get_ref().clone());
+    }
+    label_matches_env(source, raw, enabled)?;
+    Ok(Configuration {
+        name,
+        role,
+        shipped: raw
+            .shipped
+            .as_ref()
+            .is_some_and(|shipped| *shipped.get_ref()),
+        env,
+        enabled,
+        threshold_bytes: threshold.map(|threshold| threshold.get_ref().0),
+    })
+}
+
+/// Compares the label with what the variables plainly say. Values that the subject would refuse
+/// are found when it is asked for its settings.
+fn label_matches_env(
+    source: &SourceText<'_>,
+    raw: &RawConfiguration,
+    enabled: bool,
+) -> Checked<()> {
+    let name = raw.name.get_ref();
+    for (variable, value) in &raw.env {
+        let says = value.get_ref().trim();
+        if variable.get_ref() == ENABLED_VAR {
+            let switched = match says.to_ascii_lowercase().as_str() {
+                "true" | "1" => true,
+                "false" | "0" => false,
+                _ => continue,
+            };
+            if switched != enabled {
+                let on = |on| if on { "on" } else { "off" };
+                return Err(source.invalid(
+                    value.span(),
+                    format!(
+                        "`{name}` is labelled as {} and its environment says {}",
+                        on(enabled),
+                        on(switched)
+                    ),
+                    "change `enabled` or the variable",
+                ));
+            }
+        } else if variable.get_ref() == THRESHOLD_VAR {
+            let label = raw.threshold_bytes.as_ref().map(|label| label.get_ref().0);
+            if let (Ok(says), Some(label)) = (says.parse::<u64>(), label)
+                && says != label
+            {
+                return Err(source.invalid(
+                    value.span(),
+                    format!(
+                        "`{name}` is labelled with {label} bytes and its environment says {says}"
+                    ),
+                    "change `threshold_bytes` or the variable",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn model(source: &SourceText<'_>, raw: &RawModel) -> Checked<ModelSpec> {
+    let name = match &raw.name {
+        Some(name) => safe_name(source, name)?,
+        None => defaults::MODEL_NAME.to_owned(),
+    };
+    let size = |raw: &Option<Spanned<Size>>, key, default| {
+        let plain = raw.as_ref().map(|size| (size.span(), size.get_ref().0));
+        at_least_one(source, plain, key, default)
+    };
+    let number = |raw: &Option<Spanned<u64>>, key, default| {
+        let plain = raw
+            .as_ref()
+            .map(|number| (number.span(), *number.get_ref()));
+        at_least_one(source, plain, key, default)
+    };
+    let mut patterns = Vec::new();
+    for pattern in &raw.patterns {
+        if let Err(error) = Regex::new(pattern.get_ref()) {
+            let reason = error.to_string();
+            let reason = reason
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ");
+            return Err(source.invalid(
+                pattern.span(),
+                format!("the pattern is not a regular expression: {reason}"),
+                "see https://docs.rs/regex for the syntax",
+            ));
+        }
+        patterns.push(pattern.get_ref().clone());
+    }
+    Ok(ModelSpec {
+        name,
+        population: population(source, raw)?,
+        context_window_tokens: number(
+            &raw.context_window_tokens,
+            "context_window_tokens",
+            defaults::CONTEXT_WINDOW_TOKENS,
+        )?,
+        parallel_calls: number(
+            &raw.parallel_calls,
+            "parallel_calls",
+            defaults::PARALLEL_CALLS,
+        )?,
+        slice_bytes: size(&raw.slice_bytes, "slice_bytes", defaults::SLICE_BYTES)?,
+        reading_budget_bytes: size(
+            &raw.reading_budget_bytes,
+            "reading_budget_bytes",
+            defaults::READING_BUDGET_BYTES,
+        )?,
+        max_findings: number(&raw.max_findings, "max_findings", defaults::MAX_FINDINGS)?,
+        patterns,
+    })
+}
+
+fn population(source: &SourceText<'_>, raw: &RawModel) -> Checked<BTreeMap<Profile, f64>> {
+    let Some(raw) = &raw.population else {
+        return Ok(BTreeMap::from(defaults::POPULATION));
+    };
+    let known = Profile::ALL.map(Profile::name);
+    let mut population = BTreeMap::new();
+    for (name, share) in raw.get_ref() {
+        let Some(profile) = Profile::parse(name.get_ref()) else {
+            let way_out = nearest(name.get_ref(), &known).map_or_else(
+                || format!("the profiles are {}", known.join(", ")),
+                |nearest| format!("did you mean `{nearest}`?"),
+            );
+            return Err(source.invalid(
+                name.span(),
+                format!("unknown profile `{}`", name.get_ref()),
+                way_out,
+            ));
+        };
+        if !(0.0..=1.0).contains(share) {
+            return Err(source.invalid(
+                name.span(),
+                format!("the share of `{}` is {share}", profile.name()),
+                "a share is between 0 and 1",
+            ));
+        }
+        population.insert(profile, *share);
+    }
+    let sum: f64 = population.values().sum();
+    if (sum - 1.0).abs() > SHARE_TOLERANCE {
+        return Err(source.invalid(
+            raw.span(),
+            format!("the shares of `population` sum to {sum}"),
+            "change them so that they sum to 1",
+        ));
+    }
+    Ok(population)
+}
+
+fn limits(source: &SourceText<'_>, raw: &RawLimits) -> Checked<Limits> {
+    let number = |raw: &Option<Spanned<u64>>, key, default| {
+        let plain = raw
+            .as_ref()
+            .map(|number| (number.span(), *number.get_ref()));
+        at_least_one(source, plain, key, default)
+    };
+    let limits = Limits {
+        iteration_limit: number(
+            &raw.iteration_limit,
+            "iteration_limit",
+            defaults::ITERATION_LIMIT,
+        )?,
+        step_timeout_ms: number(
+            &raw.step_timeout_ms,
+            "step_timeout_ms",
+            defaults::STEP_TIMEOUT_MS,
+        )?,
+        run_timeout_ms: number(
+            &raw.run_timeout_ms,
+            "run_timeout_ms",
+            defaults::RUN_TIMEOUT_MS,
+        )?,
+        max_runs: number(&raw.max_runs, "max_runs", defaults::MAX_RUNS)?,
+    };
+    if limits.run_timeout_ms < limits.step_timeout_ms {
+        let place = raw.run_timeout_ms.as_ref().or(raw.step_timeout_ms.as_ref());
+        return Err(source.invalid(
+            place.map_or(0..0, Spanned::span),
+            format!(
+                "a process gets {} ms and its step {} ms",
+                limits.run_timeout_ms, limits.step_timeout_ms
+            ),
+            "raise `run_timeout_ms` or lower `step_timeout_ms`",
+        ));
+    }
+    Ok(limits)
+}
+
+fn rules(source: &SourceText<'_>, raw: &RawRules) -> Checked<RulesRecord> {
+    let number = |raw: &Option<Spanned<f64>>, key: &str, default: f64, low: f64, high: f64| {
+        let Some(raw) = raw else {
+            return Ok(default);
+        };
+        if !(low..=high).contains(raw.get_ref()) {
+            return Err(source.invalid(
+                raw.span(),
+                format!("`{key}` is {}", raw.get_ref()),
+                format!("write a number from {low} to {high}; the default is {default}"),
+            ));
+        }
+        Ok(*raw.get_ref())
+    };
+    Ok(RulesRecord {
+        input_tokens_ratio_limit: number(
+            &raw.input_tokens_ratio_limit,
+            "input_tokens_ratio_limit",
+            defaults::INPUT_TOKENS_RATIO_LIMIT,
+            0.0,
+            100.0,
+        )?,
+        large_input_tokens_ratio_limit: number(
+            &raw.large_input_tokens_ratio_limit,
+            "large_input_tokens_ratio_limit",
+            defaults::LARGE_INPUT_TOKENS_RATIO_LIMIT,
+            0.0,
+            100.0,
+        )?,
+        quality_allowance: number(
+            &raw.quality_allowance,
+            "quality_allowance",
+            defaults::QUALITY_ALLOWANCE,
+            0.0,
+            1.0,
+        )?,
+        derived_facts_needed: raw
+            .derived_facts_needed
+            .as_ref()
+            .map_or(defaults::DERIVED_FACTS_NEEDED, |number| *number.get_ref()),
+        infrastructure_budget: number(
+            &raw.infrastructure_budget,
+            "infrastructure_budget",
+            defaults::INFRASTRUCTURE_BUDGET,
+            0.0,
+            1.0,
+        )?,
+    })
+}
+
+fn at_least_one(
+    source: &SourceText<'_>,
+    raw: Option<(std::ops::Range<usize>, u64)>,
+    key: &str,
+    default: u64,
+) -> Checked<u64> {
+    match raw {
+        None => Ok(default),
+        Some((span, 0)) => Err(source.invalid(
+            span,
+            format!("`{key}` is 0"),
+            format!("write at least 1; the default is {default}"),
+        )),
+        Some((_, value)) => Ok(value),
+    }
+}
+
+fn not_blank(source: &SourceText<'_>, raw: &Spanned<String>, key: &str) -> Checked<String> {
+    if raw.get_ref().trim().is_empty() {
+        return Err(source.invalid(
+            raw.span(),
+            format!("`{key}` is empty"),
+            "write what the agent is told",
+        ));
+    }
+    Ok(raw.get_ref().clone())
+}
+
+/// Names stand in paths, ids and reports: 1 to 64 of letters, digits, `.`, `_` and `-`, the first
+/// one a letter or digit.
+fn safe_name(source: &SourceText<'_>, raw: &Spanned<String>) -> Checked<String> {
+    let name = raw.get_ref();
+    let safe = (1..=64).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|one| one.is_ascii_alphanumeric() || "._-".contains(one));
+    if !safe {
+        return Err(source.invalid(
+            raw.span(),
+            format!("{name:?} is not a usable name"),
+            "use 1 to 64 letters, digits, `.`, `_` or `-`, starting with a letter or digit",
+        ));
+    }
+    Ok(name.clone())
+}
+
+pub(super) fn unique<'a>(
+    source: &SourceText<'_>,
+    names: impl Iterator<Item = &'a Spanned<String>>,
+    kind: &str,
+) -> Checked<()> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name.get_ref()) {
+            return Err(source.invalid(
+                name.span(),
+                format!("a second {kind} has the name `{}`", name.get_ref()),
+                "give each its own name",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a word that is one of a few.
+pub(super) fn choice<T: Copy>(
+    source: &SourceText<'_>,
+    raw: &Spanned<String>,
+    key: &str,
+    choices: &[(&str, T)],
+) -> Checked<T> {
+    if let Some((_, value)) = choices.iter().find(|(word, _)| word == raw.get_ref()) {
+        return Ok(*value);
+    }
+    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+    Err(source.invalid(
+        raw.span(),
+        format!("`{}` is not a {key}", raw.get_ref()),
+        match nearest(raw.get_ref(), &words) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("write one of {}", words.join(", ")),
+        },
+    ))
+}

@@ -1,0 +1,55 @@
+//! Scenario files: from TOML to a checked [`Scenario`].
+
+mod check;
+mod inputs;
+mod raw;
+mod source;
+
+use std::ops::Range;
+
+pub(crate) use inputs::Folder;
+pub(crate) use source::text_of;
+
+use crate::error::{Place, ScenarioError};
+use crate::scenario::Scenario;
+
+/// A file that a person wrote: its name in messages, and its text.
+pub(crate) struct SourceText<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl SourceText<'_> {
+    pub(crate) fn invalid(
+        &self,
+        span: Range<usize>,
+        problem: impl Into<String>,
+        way_out: impl Into<String>,
+    ) -> ScenarioError {
+        ScenarioError::Invalid {
+            place: Place::at(self.file, self.text, span.start),
+            problem: problem.into(),
+            way_out: way_out.into(),
+        }
+    }
+}
+
+/// Reads a scenario from the bytes of its file; what it names is looked up in `folder`. Without a
+/// folder its inputs are checked and left out.
+pub(crate) fn parse(
+    file: &str,
+    bytes: &[u8],
+    folder: Option<&Folder<'_>>,
+) -> Result<Scenario, ScenarioError> {
+    let text = source::text_of(file, bytes, "a scenario is a TOML file in UTF-8")?;
+    if text.trim().is_empty() {
+        return Err(ScenarioError::Unusable {
+            file: file.to_owned(),
+            problem: "is empty".to_owned(),
+            way_out: "start from a copy of scenarios/review.toml".to_owned(),
+        });
+    }
+    let source = SourceText { file, text };
+    let raw = source::from_toml::<raw::RawScenario>(&source)?;
+    check::scenario(&source, raw, folder)
+}

@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+use toml::Spanned;
+
+use crate::size::parse_size;
+
+/// A scenario file as it is written. Keys that are `Option` have the defaults of
+/// [`crate::defaults`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawScenario {
+    pub(super) name: Spanned<String>,
+    pub(super) recipe: Spanned<String>,
+    pub(super) system: Spanned<String>,
+    pub(super) prompt: Spanned<String>,
+    pub(super) repetitions: Option<Spanned<u32>>,
+    pub(super) inputs: Spanned<Vec<RawInput>>,
+    #[serde(default)]
+    pub(super) model: RawModel,
+    #[serde(default)]
+    pub(super) limits: RawLimits,
+    pub(super) configurations: Spanned<Vec<RawConfiguration>>,
+    #[serde(default)]
+    pub(super) rules: RawRules,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawInput {
+    pub(super) name: Spanned<String>,
+    pub(super) class: Option<Spanned<String>>,
+    pub(super) source: Spanned<String>,
+    pub(super) generator: Option<Spanned<String>>,
+    pub(super) seed: Option<Spanned<u64>>,
+    pub(super) path: Option<Spanned<String>>,
+    pub(super) range: Option<Spanned<String>>,
+    pub(super) facts: Option<Spanned<Vec<RawFact>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFact {
+    pub(super) id: Spanned<String>,
+    pub(super) expect: Spanned<String>,
+    pub(super) carrier: Spanned<String>,
+    pub(super) place: Option<Spanned<String>>,
+}
+
+/// `facts.toml` of a directory.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFacts {
+    #[serde(default)]
+    pub(super) facts: Vec<RawFact>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawModel {
+    pub(super) name: Option<Spanned<String>>,
+    pub(super) population: Option<Spanned<BTreeMap<Spanned<String>, f64>>>,
+    pub(super) context_window_tokens: Option<Spanned<u64>>,
+    pub(super) parallel_calls: Option<Spanned<u64>>,
+    pub(super) slice_bytes: Option<Spanned<Size>>,
+    pub(super) reading_budget_bytes: Option<Spanned<Size>>,
+    pub(super) max_findings: Option<Spanned<u64>>,
+    #[serde(default)]
+    pub(super) patterns: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLimits {
+    pub(super) iteration_limit: Option<Spanned<u64>>,
+    pub(super) step_timeout_ms: Option<Spanned<u64>>,
+    pub(super) run_timeout_ms: Option<Spanned<u64>>,
+    pub(super) max_runs: Option<Spanned<u64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfiguration {
+    pub(super) name: Spanned<String>,
+    pub(super) role: Spanned<String>,
+    pub(super) shipped: Option<Spanned<bool>>,
+    pub(super) enabled: Option<Spanned<bool>>,
+    pub(super) threshold_bytes: Option<Spanned<Size>>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRules {
+    pub(super) input_tokens_ratio_limit: Option<Spanned<f64>>,
+    pub(super) large_input_tokens_ratio_limit: Option<Spanned<f64>>,
+    pub(super) quality_allowance: Option<Spanned<f64>>,
+    pub(super) derived_facts_needed: Option<Spanned<u64>>,
+    pub(super) infrastructure_budget: Option<Spanned<f64>>,
+}
+
+/// A size in bytes, written `131072`, `"128KiB"` or `"1MiB"`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SizeVisitor;
+        impl Visitor<'_> for SizeVisitor {
+            type Value = Size;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a size such as 131072, \"128KiB\" or \"1MiB\"")
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Size, E> {
+                u64::try_from(value)
+                    .map(Size)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(value), &self))
+            }
+
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Size, E> {
+                Ok(Size(value))
+            }
+
+            fn visit_str<E: Error>(self, value: &str) -> Result<Size, E> {
+                parse_size(value)
+                    .map(Size)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(value), &self))
+            }
+        }
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
