@@ -1,0 +1,91 @@
+use std::collections::HashMap;
+
+use spill_scenario::{Fact, InputData, ModelSpec, Recipe, diff_carrier, place_of, weave};
+
+use crate::answer::bounded;
+use crate::rules::{Cuts, Rules, TextKind};
+
+/// One text of an input with how it is read.
+struct Source<'a> {
+    kind: TextKind,
+    name: &'a str,
+    text: &'a str,
+}
+
+/// Derives facts for an input that has no answer key: what the reading rules find when they are
+/// given every text whole, bounded as the answer is.
+///
+/// So a model that sees everything finds all of them; they show what *not* seeing costs. A finding
+/// that stands in a file and in its diff is carried by the file.
+#[must_use]
+pub fn derive_facts(input: &InputData, model: &ModelSpec) -> Vec<Fact> {
+    let rules = Rules::new(model);
+    let sources = sources(input);
+    let mut order = Vec::new();
+    let mut carriers: HashMap<String, (usize, usize)> = HashMap::new();
+    for (index, source) in sources.iter().enumerate() {
+        for finding in rules.read(source.kind, source.name, source.text, Cuts::default()) {
+            let at = (index, finding.at);
+            match carriers.get_mut(&finding.text) {
+                Some(known) if sources[known.0].kind == TextKind::Diff => {
+                    if source.kind == TextKind::File {
+                        *known = at;
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    carriers.insert(finding.text.clone(), at);
+                    order.push(finding.text);
+                }
+            }
+        }
+    }
+    let max = usize::try_from(model.max_findings).unwrap_or(usize::MAX);
+    let kept = bounded(order, max);
+    let facts = kept.into_iter().enumerate().map(|(number, expect)| {
+        let (index, at) = carriers[&expect];
+        fact(number, expect, &sources[index], at)
+    });
+    facts.collect()
+}
+
+fn fact(number: usize, expect: String, source: &Source<'_>, at: usize) -> Fact {
+    Fact {
+        id: format!("derived-{:03}", number + 1),
+        expect,
+        carrier: match source.kind {
+            TextKind::Diff => diff_carrier(source.name),
+            TextKind::File | TextKind::Document => source.name.to_owned(),
+        },
+        carrier_bytes: weave(source.text, 0).len() as u64,
+        place: Some(place_of(at, source.text.len())),
+    }
+}
+
+/// The texts in the order in which an answer reads them.
+fn sources(input: &InputData) -> Vec<Source<'_>> {
+    match input.recipe {
+        Recipe::Review => input
+            .files
+            .iter()
+            .flat_map(|file| {
+                let diff = (TextKind::Diff, &file.diff);
+                let content = (TextKind::File, &file.content);
+                [diff, content].map(|(kind, text)| Source {
+                    kind,
+                    name: &file.path,
+                    text,
+                })
+            })
+            .collect(),
+        Recipe::Document => input
+            .documents
+            .iter()
+            .map(|document| Source {
+                kind: TextKind::Document,
+                name: &document.name,
+                text: &document.text,
+            })
+            .collect(),
+    }
+}

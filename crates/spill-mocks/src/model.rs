@@ -1,0 +1,494 @@
+//! The simulated model: from what a request shows to the next action.
+
+use std::sync::Arc;
+
+use spill_scenario::{ModelSpec, Profile, Recipe};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::answer::{Answer, Readings};
+use crate::ranges::slices;
+use crate::readback::wanted;
+use crate::request::{OfferedTool, View};
+use crate::rules::Rules;
+use crate::run::MockRun;
+use crate::seen::{Listed, Outcome, Seen, Stored, Subject, listed};
+
+/// Times that one thing is asked for when no usable result comes.
+const ATTEMPTS: u32 = 2;
+/// Bytes that a read asks for at least, whatever the scenario or an error says.
+const SMALLEST_SLICE: u64 = 1;
+
+/// What the simulated model does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It asks for tool calls; never empty.
+    Call(Vec<ToolCall>),
+    /// It gives its final answer; never empty.
+    Answer(String),
+}
+
+/// A tool call that the simulated model asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Its id, a hash of seed, scenario, turn and place.
+    pub id: String,
+    /// The tool's name as the request offers it.
+    pub name: String,
+    /// Its arguments as compact JSON.
+    pub arguments: String,
+}
+
+/// Decides what the simulated model does about a request.
+///
+/// It looks at the request, the recipe, the model and the seed, at nothing else: equal requests
+/// have equal answers.
+#[must_use]
+pub fn respond(view: &View, run: &MockRun) -> Action {
+    Model::new(run, Arc::default()).respond(view)
+}
+
+/// The simulated model of one run.
+#[derive(Debug)]
+pub(crate) struct Model {
+    recipe: Recipe,
+    seed: u64,
+    scenario: String,
+    spec: Arc<ModelSpec>,
+    profile: Profile,
+    rules: Rules,
+    readings: Arc<Readings>,
+}
+
+impl Model {
+    /// Takes from `run` what the model may know; `readings` only saves reading a text twice.
+    pub(crate) fn new(run: &MockRun, readings: Arc<Readings>) -> Self {
+        Self {
+            recipe: run.recipe,
+            seed: run.seed,
+            scenario: run.scenario.clone(),
+            spec: Arc::clone(&run.model),
+            profile: run.profile,
+            rules: Rules::new(&run.model),
+            readings,
+        }
+    }
+
+    pub(crate) fn respond(&self, view: &View) -> Action {
+        let seen = Seen::new(view);
+        let tools = Toolbox::new(view.offered(), self.recipe);
+        let width = usize::try_from(self.spec.parallel_calls.max(1)).unwrap_or(usize::MAX);
+        let mut asks = self.next_asks(&seen, &tools);
+        asks.truncate(width);
+        if asks.is_empty() {
+            let listed = list_in_view(&seen);
+            let answer = Answer {
+                recipe: self.recipe,
+                rules: &self.rules,
+                readings: &self.readings,
+                max_findings: usize::try_from(self.spec.max_findings).unwrap_or(usize::MAX),
+            };
+            return Action::Answer(answer.write(&seen, &listed));
+        }
+        let turn = view.turns();
+        let calls = asks
+            .into_iter()
+            .enumerate()
+            .map(|(index, (name, arguments))| ToolCall {
+                id: format!("call_{:016x}", self.hash(turn, "call", index as u64)),
+                name,
+                arguments,
+            });
+        Action::Call(calls.collect())
+    }
+
+    /// A hash of seed, scenario, turn, purpose and place: the only source of choices.
+    pub(crate) fn hash(&self, turn: u64, purpose: &str, index: u64) -> u64 {
+        let mut hasher = Xxh3::new();
+        for number in [self.seed, turn, index] {
+            hasher.update(&number.to_le_bytes());
+        }
+        for text in [self.scenario.as_str(), purpose] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        hasher.digest()
+    }
+
+    /// All calls of the first stage that is not done: list, diffs or documents, files, read-backs.
+    fn next_asks(&self, seen: &Seen<'_>, tools: &Toolbox<'_>) -> Vec<(String, String)> {
+        let list = tools.call(Subject::List, "");
+        if let Some(list) = list
+            && self.is_wanted(seen, Subject::List, "", None)
+        {
+            return vec![list];
+        }
+        let list_reads = self.read_backs(seen, tools, &[(Subject::List, "")]);
+        if !list_reads.is_empty() {
+            return list_reads;
+        }
+        let listed = list_in_view(seen);
+        let subjects: &[Subject] = match self.recipe {
+            Recipe::Review => &[Subject::Diff, Subject::File],
+            Recipe::Document => &[Subject::Document],
+        };
+        let mut sources = Vec::new();
+        for &subject in subjects {
+            let of_stage = || listed.iter().filter(|entry| is_due(seen, subject, entry));
+            let asks: Vec<_> = of_stage()
+                .filter(|entry| self.is_wanted(seen, subject, &entry.name, entry.stated(subject)))
+                .filter_map(|entry| tools.call(subject, &entry.name))
+                .collect();
+            if !asks.is_empty() {
+                return asks;
+            }
+            sources.extend(of_stage().map(|entry| (subject, entry.name.as_str())));
+        }
+        self.read_backs(seen, tools, &sources)
+    }
+
+    /// Whether a subject has still to be asked for: it never was, or what came is an error or was
+    /// cut off without a reference, and it was asked for only once.
+    fn is_wanted(
+        &self,
+        seen: &Seen<'_>,
+        subject: Subject,
+        name: &str,
+        stated: Option<u64>,
+    ) -> bool {
+        let Some(entry) = seen.entry(subject, name) else {
+            return true;
+        };
+        let is_usable = match &entry.outcome {
+            Outcome::Nothing => false,
+            Outcome::Stored(_) => true,
+            Outcome::Text(text) => !text.is_truncated(stated),
+        };
+        !is_usable && entry.attempts < ATTEMPTS
+    }
+
+    fn read_backs(
+        &self,
+        seen: &Seen<'_>,
+        tools: &Toolbox<'_>,
+        sources: &[(Subject, &str)],
+    ) -> Vec<(String, String)> {
+        let Some(reader) = &tools.reader else {
+            return Vec::new();
+        };
+        let cap = seen.cap.unwrap_or(u64::MAX);
+        let slice = self.spec.slice_bytes.min(cap).max(SMALLEST_SLICE);
+        let width = usize::try_from(self.spec.parallel_calls.max(1)).unwrap_or(usize::MAX);
+        let mut asks = Vec::new();
+        for &(subject, name) in sources {
+            let Some(stored) = stored(seen, subject, name) else {
+                continue;
+            };
+            let hunks = match subject {
+                Subject::File => seen.hunks(name),
+                Subject::List | Subject::Diff | Subject::Document => &[],
+            };
+            let ranges = wanted(subject, stored, hunks, self.profile, &self.spec, slice);
+            for range in slices(&ranges, slice).take(width.saturating_sub(asks.len())) {
+                let length = range.end - range.start;
+                let reference = &stored.preview.reference;
+                asks.push(reader.call(reference, range.start, length));
+            }
+            if asks.len() >= width {
+                break;
+            }
+        }
+        asks
+    }
+}
+
+fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'s Stored<'v>> {
+    match &seen.entry(subject, name)?.outcome {
+        Outcome::Stored(stored) => Some(stored),
+        Outcome::Nothing | Outcome::Text(_) => None,
+    }
+}
+
+/// A file is read when it is still there and its diff is in view; all else always.
+fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
+    if subject != Subject::File {
+        return true;
+    }
+    let diff = seen
+        .entry(Subject::Diff, &entry.name)
+        .map(|diff| &diff.outcome);
+    !entry.is_deleted && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+}
+
+fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
+    match seen.entry(Subject::List, "").map(|entry| &entry.outcome) {
+        Some(Outcome::Text(text)) => listed(&text.text),
+        Some(Outcome::Stored(stored)) => {
+            let segments = crate::answer::segments(stored);
+            segments
+                .iter()
+                .flat_map(|segment| listed(&segment.text))
+                .collect()
+        }
+        Some(Outcome::Nothing) | None => Vec::new(),
+    }
+}
+
+/// The offered tools that the model uses, under the names that the client gave them.
+#[derive(Debug)]
+struct Toolbox<'v> {
+    recipe: Recipe,
+    offered: &'v [OfferedTool],
+    prefix: String,
+    reader: Option<Reader<'v>>,
+}
+
+/// The offered tool that reads stored results back.
+#[derive(Debug)]
+struct Reader<'v> {
+    name: &'v str,
+    is_nested: bool,
+}
+
+impl<'v> Toolbox<'v> {
+    fn new(offered: &'v [OfferedTool], recipe: Recipe) -> Self {
+        let list = list_tool(recipe);
+        let prefix = find(offered, "", list)
+            .and_then(|name| name.strip_suffix(list))
+            .unwrap_or_default();
+        let reader = offered.iter().find_map(|tool| {
+            let properties = tool.parameters.get("properties")?;
+            properties.get("spillover_ref")?;
+            Some(Reader {
+                name: &tool.name,
+                is_nested: properties.get("range").is_some() || properties.get("offset").is_none(),
+            })
+        });
+        Self {
+            recipe,
+            offered,
+            prefix: prefix.to_owned(),
+            reader,
+        }
+    }
+
+    /// The call that asks for a subject, when a tool for it is offered.
+    fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
+        let (tool, argument) = match subject {
+            Subject::List => (list_tool(self.recipe), None),
+            Subject::Diff => ("read_diff", Some("path")),
+            Subject::File => ("read_file", Some("path")),
+            Subject::Document => ("read_document", Some("name")),
+        };
+        let offered = find(self.offered, &self.prefix, tool)?;
+        let arguments = match argument {
+            None => serde_json::json!({}),
+            Some(argument) => serde_json::json!({ argument: name }),
+        };
+        Some((offered.to_owned(), arguments.to_string()))
+    }
+}
+
+impl Reader<'_> {
+    fn call(&self, reference: &str, offset: u64, length: u64) -> (String, String) {
+        let arguments = if self.is_nested {
+            serde_json::json!({
+                "spillover_ref": reference,
+                "range": {"offset": offset, "length": length},
+            })
+        } else {
+            serde_json::json!({"spillover_ref": reference, "offset": offset, "length": length})
+        };
+        (self.name.to_owned(), arguments.to_string())
+    }
+}
+
+fn list_tool(recipe: Recipe) -> &'static str {
+    match recipe {
+        Recipe::Review => "list_changed_files",
+        Recipe::Document => "list_documents",
+    }
+}
+
+/// The offered name of a tool: with the prefix that the list tool has, else the name itself, else
+/// the first that ends with it.
+fn find<'v>(offered: &'v [OfferedTool], prefix: &str, tool: &str) -> Option<&'v str> {
+    let names = || offered.iter().map(|offered| offered.name.as_str());
+    names()
+        .find(|name| name.strip_prefix(prefix) == Some(tool))
+        .or_else(|| names().find(|name| *name == tool))
+        .or_else(|| names().find(|name| name.ends_with(tool)))
+}
+
+#[cfg(test)]
+mod tests {
+    use spill_scenario::InputData;
+
+    use super::*;
+    use crate::testing::{Agent, document, mock_run, review, spec};
+
+    /// Runs an agent to its answer: the calls by turn, and the answer.
+    fn play(run: &MockRun, agent: &mut Agent) -> (Vec<Vec<String>>, String) {
+        let mut turns = Vec::new();
+        let answer = agent.run(|body| {
+            let view = View::parse(body.as_bytes()).expect("a request");
+            let action = respond(&view, run);
+            assert_eq!(respond(&view, run), action);
+            if let Action::Call(calls) = &action {
+                let shown = calls
+                    .iter()
+                    .map(|call| format!("{} {}", call.name, call.arguments));
+                turns.push(shown.collect());
+            }
+            action
+        });
+        (turns, answer)
+    }
+
+    fn check_play(name: &str, data: InputData, profile: Profile, threshold: usize) -> String {
+        let run = mock_run(data, profile, spec());
+        let (turns, answer) = play(&run, &mut Agent::new(&run, threshold));
+        let turns: Vec<_> = turns.iter().map(|calls| calls.join("\n  ")).collect();
+        insta::assert_snapshot!(name, format!("{}\n---\n{answer}", turns.join("\n")));
+        answer
+    }
+
+    #[test]
+    fn a_review_reads_list_diffs_and_files_and_finds_what_it_sees() {
+        let answer = check_play("review_inline", review(), Profile::Selective, usize::MAX);
+        assert_eq!(answer.lines().count(), 3);
+    }
+
+    #[test]
+    fn a_selective_reviewer_reads_a_stored_file_around_its_hunk() {
+        let answer = check_play("review_selective", review(), Profile::Selective, 20_000);
+        assert_eq!(answer.lines().count(), 3);
+    }
+
+    #[test]
+    fn a_selective_reader_keeps_the_last_slice_of_its_budget_for_the_end() {
+        let answer = check_play("document_selective", document(), Profile::Selective, 20_000);
+        assert!(
+            answer.contains("must stop") && !answer.contains("200"),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn a_diligent_reader_finds_what_an_inline_one_finds() {
+        let inline = check_play("document_inline", document(), Profile::Diligent, usize::MAX);
+        let stored = check_play("document_diligent", document(), Profile::Diligent, 20_000);
+        assert_eq!(inline, stored);
+    }
+
+    #[test]
+    fn a_hasty_reader_answers_from_the_preview() {
+        let answer = check_play("document_hasty", document(), Profile::Hasty, 20_000);
+        assert!(answer.contains("begin") && answer.contains("stop") && !answer.contains("200"));
+    }
+
+    #[test]
+    fn without_a_reading_tool_nothing_is_read_back() {
+        let run = mock_run(document(), Profile::Diligent, spec());
+        let mut agent = Agent::new(&run, 20_000);
+        let answer = agent.run(|body| {
+            let body = body.replace("\"spillover_ref\":{\"type\"", "\"other\":{\"type\"");
+            respond(&View::parse(body.as_bytes()).expect("a request"), &run)
+        });
+        assert!(agent.reads.is_empty() && !answer.contains("200"));
+    }
+
+    #[test]
+    fn a_refused_read_is_tried_again_with_the_cap_that_the_error_names() {
+        let model = ModelSpec {
+            slice_bytes: 60_000,
+            reading_budget_bytes: 60_000,
+            parallel_calls: 1,
+            ..spec()
+        };
+        let run = mock_run(document(), Profile::Diligent, model);
+        let mut agent = Agent::new(&run, 20_000);
+        let answer = play(&run, &mut agent).1;
+        assert!(answer.contains("200"));
+        assert!(agent.reads[0].1 > 8192, "{:?}", agent.reads);
+        assert_eq!(agent.reads[1], (1024, 8192));
+        assert!(agent.reads[1..].iter().all(|(_, length)| *length <= 8192));
+    }
+
+    #[test]
+    fn a_read_that_keeps_failing_is_given_up() {
+        let run = mock_run(document(), Profile::Diligent, spec());
+        let mut agent = Agent::new(&run, 20_000);
+        let answer = agent.run(|body| {
+            let body = body.replace("\\\"offset\\\":", "\\\"broken\\\":");
+            respond(&View::parse(body.as_bytes()).expect("a request"), &run)
+        });
+        // Both slices of the first turn fail at once; without a cap there is no other try.
+        assert_eq!(agent.reads.len(), 2);
+        assert!(answer.contains("begin"));
+    }
+
+    #[test]
+    fn tools_behind_a_prefix_are_called_by_their_offered_names() {
+        let run = mock_run(review(), Profile::Selective, spec());
+        let mut agent = Agent::new(&run, usize::MAX);
+        agent.prefix = "mcp__mock__";
+        let (turns, answer) = play(&run, &mut agent);
+        assert_eq!(turns[0], ["mcp__mock__list_changed_files {}"]);
+        assert_eq!(answer.lines().count(), 3);
+    }
+
+    fn check_alone(messages: &str, tools: &str, expected: &str) {
+        let run = mock_run(document(), Profile::Selective, spec());
+        let body = format!("{{\"model\":\"m\",\"messages\":{messages},\"tools\":{tools}}}");
+        let view = View::parse(body.as_bytes()).expect("a request");
+        let shown = match respond(&view, &run) {
+            Action::Answer(text) => text,
+            Action::Call(calls) => calls
+                .iter()
+                .map(|call| format!("{} {}", call.name, call.arguments))
+                .collect::<Vec<_>>()
+                .join("; "),
+        };
+        assert_eq!(shown, expected, "{messages}");
+    }
+
+    fn exchange(name: &str, arguments: &str, content: &str) -> String {
+        let arguments = serde_json::Value::from(arguments);
+        let content = serde_json::Value::from(content);
+        format!(
+            r#"{{"role":"assistant","tool_calls":[{{"id":"c","function":{{"name":"{name}","arguments":{arguments}}}}}]}},{{"role":"tool","tool_call_id":"c","content":{content}}}"#
+        )
+    }
+
+    #[test]
+    fn errors_and_cut_results_are_asked_for_once_more() {
+        let tools =
+            r#"[{"function":{"name":"list_documents"}},{"function":{"name":"read_document"}}]"#;
+        let list = exchange("list_documents", "{}", r#"[{"name":"d","size_bytes":90}]"#);
+        let read = |content: &str| exchange("read_document", r#"{"name":"d"}"#, content);
+        let (error, cut) = (read("Error: busy"), read("# T\n[truncated]"));
+        let again = r#"read_document {"name":"d"}"#;
+        check_alone(
+            "[{\"role\":\"user\"}]",
+            "[]",
+            "I could not see which documents there are.",
+        );
+        check_alone("[{\"role\":\"user\"}]", tools, "list_documents {}");
+        check_alone(&format!("[{list}]"), tools, again);
+        check_alone(&format!("[{list},{error}]"), tools, again);
+        check_alone(
+            &format!("[{list},{error},{error}]"),
+            tools,
+            "I found no sections or key sentences.",
+        );
+        check_alone(&format!("[{list},{cut}]"), tools, again);
+        check_alone(&format!("[{list},{cut},{cut}]"), tools, "- section: T");
+        check_alone(&format!("[{list},{error},{cut}]"), tools, "- section: T");
+        let forbidden = format!("{tools},\"tool_choice\":\"none\"");
+        check_alone(
+            &format!("[{list}]"),
+            &forbidden,
+            "I found no sections or key sentences.",
+        );
+    }
+}

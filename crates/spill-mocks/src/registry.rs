@@ -1,0 +1,162 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use spill_scenario::ServedInput;
+use spill_tokens::TokenCounter;
+
+use crate::answer::Readings;
+use crate::journal::{Journal, ToolCallEntry};
+use crate::run::MockRun;
+use crate::state::{LlmState, Reply};
+use crate::tools::ServedTools;
+use crate::usage::Prefixes;
+
+/// Inputs whose serialised texts are kept for later runs.
+const SERVED_INPUTS: usize = 16;
+
+/// The runs that the mock servers know, and what they saw of each.
+///
+/// Shared by one LLM server and any number of tool servers. Texts are tokenised, read and
+/// serialised once for all runs.
+#[derive(Debug)]
+pub struct Registry {
+    tokens: Arc<TokenCounter>,
+    readings: Arc<Readings>,
+    runs: Mutex<HashMap<String, Arc<Slot>>>,
+    served: Mutex<Vec<Arc<ServedTools>>>,
+    strays: Mutex<Vec<String>>,
+    parsed_bytes: Mutex<u64>,
+}
+
+/// Bytes that the LLM server worked on beyond moving and comparing them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Bytes of request bodies that were parsed and hashed, in runs that are finished.
+    pub parsed_bytes: u64,
+    /// Bytes that went through the tokenizer.
+    pub tokenised_bytes: u64,
+    /// Bytes that the simulated model read by its rules.
+    pub read_bytes: u64,
+}
+
+/// One registered run.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    model_name: String,
+    pub(crate) tools: Arc<ServedTools>,
+    llm: Mutex<LlmState>,
+    tool_calls: Mutex<Vec<ToolCallEntry>>,
+    unscripted: Mutex<Vec<String>>,
+}
+
+impl Registry {
+    /// A registry without runs.
+    #[must_use]
+    pub fn new(tokens: Arc<TokenCounter>) -> Self {
+        Self {
+            tokens,
+            readings: Arc::default(),
+            runs: Mutex::default(),
+            served: Mutex::default(),
+            strays: Mutex::default(),
+            parsed_bytes: Mutex::default(),
+        }
+    }
+
+    /// Makes a run known to the servers; one that was known by the same id is forgotten.
+    pub fn register(&self, run: MockRun) {
+        let slot = Slot {
+            model_name: run.model.name.clone(),
+            tools: self.served_tools(&run.served),
+            llm: Mutex::new(LlmState::new(&run, Arc::clone(&self.readings))),
+            tool_calls: Mutex::default(),
+            unscripted: Mutex::default(),
+        };
+        lock(&self.runs).insert(run.run_id, Arc::new(slot));
+    }
+
+    /// Forgets a run and returns what the servers saw of it; an empty journal for an unknown id.
+    pub fn finish(&self, run_id: &str) -> Journal {
+        let Some(slot) = lock(&self.runs).remove(run_id) else {
+            return Journal::default();
+        };
+        let mut llm = lock(&slot.llm);
+        *lock(&self.parsed_bytes) += llm.parsed_bytes;
+        Journal {
+            llm: std::mem::take(&mut llm.journal),
+            tools: std::mem::take(&mut lock(&slot.tool_calls)),
+            unscripted: std::mem::take(&mut lock(&slot.unscripted)),
+        }
+    }
+
+    /// Requests so far that belong to no known run.
+    #[must_use]
+    pub fn strays(&self) -> Vec<String> {
+        lock(&self.strays).clone()
+    }
+
+    /// What the LLM server worked on so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        Work {
+            parsed_bytes: *lock(&self.parsed_bytes),
+            tokenised_bytes: self.tokens.tokenised_bytes(),
+            read_bytes: self.readings.read_bytes(),
+        }
+    }
+
+    pub(crate) fn slot(&self, run_id: &str) -> Option<Arc<Slot>> {
+        lock(&self.runs).get(run_id).cloned()
+    }
+
+    /// Answers a chat completion request of a run.
+    pub(crate) fn answer(&self, slot: &Slot, body: Bytes) -> Reply {
+        lock(&slot.llm).answer(body, &self.tokens)
+    }
+
+    /// Journals a request that no script answers.
+    pub(crate) fn unscripted(&self, run_id: Option<&str>, what: String) {
+        match run_id.and_then(|run_id| self.slot(run_id)) {
+            Some(slot) => slot.unscripted(what),
+            None => lock(&self.strays).push(what),
+        }
+    }
+
+    fn served_tools(&self, input: &Arc<ServedInput>) -> Arc<ServedTools> {
+        let mut served = lock(&self.served);
+        if let Some(tools) = served.iter().find(|tools| tools.serves(input)) {
+            return Arc::clone(tools);
+        }
+        let tools = Arc::new(ServedTools::new(Arc::clone(input)));
+        if served.len() == SERVED_INPUTS {
+            served.remove(0);
+        }
+        served.push(Arc::clone(&tools));
+        tools
+    }
+}
+
+impl Slot {
+    pub(crate) fn model_name(&self) -> &str {
+        &self.model_name
+    }
+
+    /// Feeds the run's prompt cache with a request that was answered.
+    pub(crate) fn complete(&self, prompt: &Prefixes) {
+        lock(&self.llm).complete(prompt);
+    }
+
+    pub(crate) fn tool_called(&self, entry: ToolCallEntry) {
+        lock(&self.tool_calls).push(entry);
+    }
+
+    pub(crate) fn unscripted(&self, what: String) {
+        lock(&self.unscripted).push(what);
+    }
+}
+
+/// A panic elsewhere does not make the journal unreadable.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,22 @@
+use std::sync::Arc;
+
+use spill_scenario::{ModelSpec, Profile, Recipe, ServedInput};
+
+/// What the mock servers know of a run: neither its configuration nor any fact.
+#[derive(Clone, Debug)]
+pub struct MockRun {
+    /// Opaque id, part of the servers' addresses.
+    pub run_id: String,
+    /// What the agent is asked to do.
+    pub recipe: Recipe,
+    /// What the tools return; the simulated model does not look at it.
+    pub served: Arc<ServedInput>,
+    /// Seed of the run's pair.
+    pub seed: u64,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The simulated model.
+    pub model: Arc<ModelSpec>,
+    /// How it deals with stored results.
+    pub profile: Profile,
+}

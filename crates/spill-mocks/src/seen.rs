@@ -1,0 +1,406 @@
+//! What the simulated model has asked for and what came, from the messages of one request.
+
+use std::collections::HashMap;
+use std::iter::once;
+use std::ops::Range;
+
+use serde_json::Value;
+use spill_scenario::strip_canaries;
+
+use crate::ranges::{difference, union};
+use crate::request::{Call, Message, View};
+use crate::result::{Form, Hunk, Preview, ToolText};
+
+/// What a tool call of the recipe is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// The list of changed files or of documents.
+    List,
+    Diff,
+    File,
+    Document,
+}
+
+impl Subject {
+    /// Of the subjects, the one that the tool named so returns; clients may put a prefix before
+    /// the name.
+    fn of_tool(name: &str) -> Option<Self> {
+        const SUFFIXES: [(&str, Subject); 5] = [
+            ("list_changed_files", Subject::List),
+            ("list_documents", Subject::List),
+            ("read_diff", Subject::Diff),
+            ("read_file", Subject::File),
+            ("read_document", Subject::Document),
+        ];
+        let found = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
+        found.map(|(_, subject)| *subject)
+    }
+}
+
+/// One tool call and its result, where there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenCall<'v> {
+    pub(crate) call: &'v Call,
+    pub(crate) result: Option<&'v ToolText>,
+}
+
+/// Pairs each tool call with its result: the first one with its id after it.
+pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
+    let mut seen: Vec<SeenCall<'_>> = Vec::new();
+    for item in &view.messages {
+        match &*item.message {
+            Message::System(_) | Message::User(_) => {}
+            Message::Assistant { calls, .. } => {
+                seen.extend(calls.iter().map(|call| SeenCall { call, result: None }));
+            }
+            Message::Tool { call_id, result } => {
+                let open = seen
+                    .iter_mut()
+                    .rev()
+                    .find(|seen| seen.call.id == *call_id && seen.result.is_none());
+                if let Some(open) = open {
+                    open.result = Some(result);
+                }
+            }
+        }
+    }
+    seen
+}
+
+/// How a call that reads a stored result back names it.
+pub(crate) fn reference_argument(call: &Call) -> Option<&str> {
+    call.text("spillover_ref")
+}
+
+/// What a result is, given the call it answers: only what the read tool returned is a slice, and
+/// everything else can be a preview.
+pub(crate) fn form_of<'v>(call: Option<&Call>, result: &'v ToolText) -> &'v Form {
+    let is_read = call.is_some_and(|call| reference_argument(call).is_some());
+    match &result.form {
+        Form::Slice(_) if !is_read => &Form::Whole,
+        form => form,
+    }
+}
+
+/// A part of a stored text that is visible.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'v> {
+    pub(crate) start: u64,
+    pub(crate) text: &'v str,
+}
+
+impl Piece<'_> {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start..self.start + self.text.len() as u64
+    }
+}
+
+/// What is visible of one stored result, and how reading it went.
+#[derive(Debug)]
+pub(crate) struct Stored<'v> {
+    pub(crate) preview: &'v Preview,
+    /// Head, tail and slices, in the order in which they came.
+    pub(crate) pieces: Vec<Piece<'v>>,
+    /// Bytes that slices returned.
+    pub(crate) read_bytes: u64,
+    /// Reads that failed, or returned nothing new.
+    pub(crate) failures: u32,
+    /// Whether the last failed read said which smaller length would do.
+    pub(crate) may_retry: bool,
+    hunks: Vec<Hunk>,
+}
+
+impl Stored<'_> {
+    /// Ranges in view, as a set.
+    pub(crate) fn in_view(&self) -> Vec<Range<u64>> {
+        union(self.pieces.iter().map(Piece::range))
+    }
+}
+
+/// What came for one subject.
+#[derive(Debug)]
+pub(crate) enum Outcome<'v> {
+    /// No result, or an error.
+    Nothing,
+    /// A whole result.
+    Text(&'v ToolText),
+    /// The preview of a stored result.
+    Stored(Stored<'v>),
+}
+
+/// All calls for one subject.
+#[derive(Debug)]
+pub(crate) struct Entry<'v> {
+    pub(crate) subject: Subject,
+    /// The file's path or the document's name; empty for the list.
+    pub(crate) name: &'v str,
+    /// Calls so far.
+    pub(crate) attempts: u32,
+    /// The last outcome that is one.
+    pub(crate) outcome: Outcome<'v>,
+}
+
+/// What the simulated model knows from a request.
+#[derive(Debug)]
+pub(crate) struct Seen<'v> {
+    /// In the order of first calls.
+    pub(crate) entries: Vec<Entry<'v>>,
+    by_subject: HashMap<(Subject, &'v str), usize>,
+    by_reference: HashMap<&'v str, usize>,
+    /// The smallest length of a read that an error said is allowed.
+    pub(crate) cap: Option<u64>,
+}
+
+impl<'v> Seen<'v> {
+    /// Reads the messages of a request.
+    pub(crate) fn new(view: &'v View) -> Self {
+        let mut seen = Self {
+            entries: Vec::new(),
+            by_subject: HashMap::new(),
+            by_reference: HashMap::new(),
+            cap: None,
+        };
+        for call in calls(view) {
+            if let Some(reference) = reference_argument(call.call) {
+                seen.take_read(reference, call);
+            } else if let Some(subject) = Subject::of_tool(&call.call.name) {
+                seen.take_result(subject, call);
+            }
+        }
+        seen
+    }
+
+    pub(crate) fn entry(&self, subject: Subject, name: &str) -> Option<&Entry<'v>> {
+        self.by_subject
+            .get(&(subject, name))
+            .map(|index| &self.entries[*index])
+    }
+
+    /// Hunks that the visible parts of a file's diff name.
+    pub(crate) fn hunks(&self, path: &str) -> &[Hunk] {
+        match self.entry(Subject::Diff, path).map(|entry| &entry.outcome) {
+            Some(Outcome::Text(text)) => text.hunks(),
+            Some(Outcome::Stored(stored)) => &stored.hunks,
+            Some(Outcome::Nothing) | None => &[],
+        }
+    }
+
+    fn take_result(&mut self, subject: Subject, seen: SeenCall<'v>) {
+        let argument = match subject {
+            Subject::List => Some(""),
+            Subject::Diff | Subject::File => seen.call.text("path"),
+            Subject::Document => seen.call.text("name"),
+        };
+        let name = argument.unwrap_or_default();
+        let index = *self.by_subject.entry((subject, name)).or_insert_with(|| {
+            self.entries.push(Entry {
+                subject,
+                name,
+                attempts: 0,
+                outcome: Outcome::Nothing,
+            });
+            self.entries.len() - 1
+        });
+        let entry = &mut self.entries[index];
+        entry.attempts += 1;
+        let Some(result) = seen.result else { return };
+        match form_of(Some(seen.call), result) {
+            Form::Error => {}
+            Form::Whole | Form::Slice(_) => entry.outcome = Outcome::Text(result),
+            Form::Preview(_) if matches!(entry.outcome, Outcome::Text(_)) => {}
+            Form::Preview(preview) => {
+                entry.outcome = Outcome::Stored(stored(preview, result));
+                self.by_reference.insert(&preview.reference, index);
+            }
+        }
+    }
+
+    fn take_read(&mut self, reference: &str, seen: SeenCall<'v>) {
+        let asked = asked_range(seen.call);
+        let error = seen.result.filter(|result| result.form == Form::Error);
+        let cap = error.and_then(|error| named_cap(&error.text, asked.end - asked.start));
+        if let Some(cap) = cap {
+            self.cap = Some(self.cap.map_or(cap, |known| known.min(cap)));
+        }
+        let Some(index) = self.by_reference.get(reference) else {
+            return;
+        };
+        let Outcome::Stored(stored) = &mut self.entries[*index].outcome else {
+            return;
+        };
+        let Some(result) = seen.result else {
+            stored.failures += 1;
+            stored.may_retry = false;
+            return;
+        };
+        let piece = match &result.form {
+            Form::Slice(slice) => Some(Piece {
+                start: slice.offset,
+                text: &result.text[slice.body.clone()],
+            }),
+            // A read tool of someone else's, which returns the bare bytes.
+            Form::Whole => Some(Piece {
+                start: asked.start,
+                text: &result.text,
+            }),
+            Form::Error | Form::Preview(_) => None,
+        };
+        let new = piece.filter(|piece| {
+            let range = piece.range();
+            range.end <= stored.preview.size
+                && !difference(&union(once(range)), &stored.in_view()).is_empty()
+        });
+        match new {
+            Some(piece) => {
+                stored.read_bytes += piece.text.len() as u64;
+                stored.pieces.push(piece);
+                stored.hunks.extend_from_slice(result.hunks());
+            }
+            None => {
+                stored.failures += 1;
+                stored.may_retry = cap.is_some();
+            }
+        }
+    }
+}
+
+fn stored<'v>(preview: &'v Preview, result: &'v ToolText) -> Stored<'v> {
+    let mut stored = Stored {
+        preview,
+        pieces: Vec::new(),
+        read_bytes: 0,
+        failures: 0,
+        may_retry: false,
+        hunks: result.hunks().to_vec(),
+    };
+    let tail_start = preview.size - preview.tail.len() as u64;
+    for (start, text) in [(0, &preview.head), (tail_start, &preview.tail)] {
+        if !text.is_empty() {
+            stored.pieces.push(Piece { start, text });
+        }
+    }
+    stored
+}
+
+fn asked_range(call: &Call) -> Range<u64> {
+    let range = call.arguments.get("range").unwrap_or(&call.arguments);
+    let number = |name: &str| range.get(name).and_then(Value::as_u64);
+    let start = number("offset").unwrap_or(0);
+    start..start.saturating_add(number("length").unwrap_or(u64::MAX))
+}
+
+/// The length that an error message says is allowed, when it is below the one that was asked for:
+/// the number behind words such as "at most", else the smallest number of at least 256.
+fn named_cap(message: &str, asked: u64) -> Option<u64> {
+    const PHRASES: [&str; 6] = ["limited to", "at most", "limit", "maximum", "cap", "up to"];
+    let lower = message.to_ascii_lowercase();
+    let allowed = |number: &u64| (1..asked).contains(number);
+    let behind = PHRASES.iter().find_map(|phrase| {
+        lower
+            .match_indices(phrase)
+            .find_map(|(at, _)| numbers(&lower[at + phrase.len()..]).next().filter(allowed))
+    });
+    behind.or_else(|| {
+        numbers(&lower)
+            .filter(|number| *number >= 256)
+            .filter(allowed)
+            .min()
+    })
+}
+
+/// Whole numbers in a text; commas between digits do not end one.
+fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
+    text.split(|c: char| !c.is_ascii_digit() && c != ',')
+        .filter_map(|word| word.replace(',', "").parse().ok())
+}
+
+/// One entry of the list tool's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) is_deleted: bool,
+    /// Stated sizes: of the diff, of the file, of the document.
+    pub(crate) diff_bytes: Option<u64>,
+    pub(crate) file_bytes: Option<u64>,
+    pub(crate) size_bytes: Option<u64>,
+}
+
+impl Listed {
+    /// The size that the list states for a subject.
+    pub(crate) fn stated(&self, subject: Subject) -> Option<u64> {
+        match subject {
+            Subject::List => None,
+            Subject::Diff => self.diff_bytes,
+            Subject::File => self.file_bytes,
+            Subject::Document => self.size_bytes,
+        }
+    }
+}
+
+/// Reads the visible text of a list: a JSON array, or where that is cut, what of its lines is
+/// whole.
+pub(crate) fn listed(text: &str) -> Vec<Listed> {
+    let text = strip_canaries(text);
+    let whole: Result<Vec<Value>, _> = serde_json::from_str(&text);
+    let entries = whole.unwrap_or_else(|_| {
+        let lines = text.lines().map(|line| line.trim().trim_end_matches(','));
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    });
+    entries.iter().filter_map(listed_entry).collect()
+}
+
+fn listed_entry(entry: &Value) -> Option<Listed> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str);
+    let number = |name: &str| entry.get(name).and_then(Value::as_u64);
+    Some(Listed {
+        name: text("path").or_else(|| text("name"))?.to_owned(),
+        is_deleted: matches!(text("status"), Some("deleted" | "removed" | "D")),
+        diff_bytes: number("diff_bytes"),
+        file_bytes: number("file_bytes"),
+        size_bytes: number("size_bytes"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_cap(message: &str, asked: u64, cap: Option<u64>) {
+        assert_eq!(named_cap(message, asked), cap, "{message:?}");
+    }
+
+    #[test]
+    fn a_cap_is_taken_from_an_error_that_names_one() {
+        check_cap(
+            "range is limited to 32768 bytes, the result has 300000",
+            65536,
+            Some(32768),
+        );
+        check_cap(
+            "65536 bytes asked, at most 32,768 allowed",
+            65536,
+            Some(32768),
+        );
+        check_cap("too long: 65536 > 4096 of 300000", 65536, Some(4096));
+        check_cap("not found", 65536, None);
+        check_cap("limited to 32768 bytes", 32768, None);
+        check_cap("offset 9 is past the end", 65536, None);
+    }
+
+    #[test]
+    fn a_cut_list_gives_its_whole_lines() {
+        let text = "sgc0123456789abc\n[\n{\"path\":\"a\",\"status\":\"deleted\",\"diff_bytes\":7},\n{\"path\":\"b\"},\n{\"pa";
+        let names: Vec<_> = listed(text).into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(listed(text)[0].is_deleted);
+        assert_eq!(listed(text)[0].stated(Subject::Diff), Some(7));
+        assert_eq!(
+            listed("[{\"name\":\"d\",\"size_bytes\":3}]")[0].size_bytes,
+            Some(3)
+        );
+        assert_eq!(listed("nothing"), []);
+        assert_eq!(listed("[1,{}]"), []);
+    }
+}

@@ -1,0 +1,252 @@
+//! A small agent loop for tests: it keeps results of at least a threshold out of the prompt.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spill_scenario::{
+    ChangedFile, Class, Document, FactsOrigin, Input, InputData, ModelSpec, Profile, Recipe,
+    ServedInput,
+};
+
+use crate::model::{Action, ToolCall};
+use crate::run::MockRun;
+use crate::tools::{ServedTools, ToolOutcome};
+
+pub(crate) fn spec() -> ModelSpec {
+    ModelSpec {
+        name: "simulated".to_owned(),
+        population: BTreeMap::from([(Profile::Selective, 1.0)]),
+        context_window_tokens: 1_000_000,
+        parallel_calls: 2,
+        slice_bytes: 4096,
+        reading_budget_bytes: 16_384,
+        max_findings: 100,
+        patterns: Vec::new(),
+    }
+}
+
+/// A change of three files; the middle one is large, with one hunk in its last third.
+pub(crate) fn review() -> InputData {
+    let file = |path: &str, lines: usize, defect: usize| {
+        let text = |number: usize| {
+            if number == defect {
+                format!("let port_{number} = args[1].parse::<u16>().unwrap();")
+            } else {
+                format!("let value_{number} = compute({number}, \"{path}\");")
+            }
+        };
+        let content: String = (1..=lines).map(|number| text(number) + "\n").collect();
+        let line = text(defect);
+        ChangedFile {
+            path: path.to_owned(),
+            status: "modified".to_owned(),
+            diff: format!("--- a/{path}\n+++ b/{path}\n@@ -{defect},0 +{defect},1 @@\n+{line}\n"),
+            content,
+        }
+    };
+    InputData {
+        recipe: Recipe::Review,
+        files: vec![
+            file("a.rs", 20, 3),
+            file("b.rs", 900, 700),
+            file("c.rs", 30, 30),
+        ],
+        documents: Vec::new(),
+    }
+}
+
+/// A document of about 60 KB with a decision at the start, in the middle and at the end.
+pub(crate) fn document() -> InputData {
+    let mut text = String::from("# Report\n\nIt was decided to begin.\n");
+    for number in 0..400 {
+        text.push_str(&format!(
+            "\nPlain paragraph {number}: {}\n",
+            "word ".repeat(25)
+        ));
+        if number == 200 {
+            text.push_str("\n## Middle\n\nThe limit is 200.\n");
+        }
+    }
+    text.push_str("\n## End\n\nWe must stop here.\n");
+    InputData {
+        recipe: Recipe::Document,
+        files: Vec::new(),
+        documents: vec![Document {
+            name: "report.md".to_owned(),
+            title: "Report".to_owned(),
+            text,
+        }],
+    }
+}
+
+pub(crate) fn served(data: InputData) -> Arc<ServedInput> {
+    let input = Input {
+        name: "input".to_owned(),
+        class: Class::Large,
+        data,
+        facts: Vec::new(),
+        facts_origin: FactsOrigin::Derived,
+    };
+    Arc::new(ServedInput::new(&input, 1))
+}
+
+pub(crate) fn mock_run(data: InputData, profile: Profile, model: ModelSpec) -> MockRun {
+    MockRun {
+        run_id: "run".to_owned(),
+        recipe: data.recipe,
+        served: served(data),
+        seed: 7,
+        scenario: "scenario".to_owned(),
+        model: Arc::new(model),
+        profile,
+    }
+}
+
+/// What the agent's own reading tool does with a range longer than this.
+const READ_CAP: u64 = 8192;
+
+pub(crate) struct Agent {
+    tools: ServedTools,
+    threshold: usize,
+    pub(crate) messages: Vec<Value>,
+    stored: HashMap<String, String>,
+    pub(crate) prefix: &'static str,
+    /// Ranges that were read, in order.
+    pub(crate) reads: Vec<(u64, u64)>,
+}
+
+impl Agent {
+    pub(crate) fn new(run: &MockRun, threshold: usize) -> Self {
+        Self {
+            tools: ServedTools::new(Arc::clone(&run.served)),
+            threshold,
+            messages: vec![
+                json!({"role": "system", "content": "You review."}),
+                json!({"role": "user", "content": "Go."}),
+            ],
+            stored: HashMap::new(),
+            prefix: "",
+            reads: Vec::new(),
+        }
+    }
+
+    pub(crate) fn body(&self) -> String {
+        let list: Value = serde_json::from_str(self.tools.list()).expect("a list of tools");
+        let mut tools: Vec<Value> = list["tools"]
+            .as_array()
+            .expect("an array")
+            .iter()
+            .map(|tool| {
+                let name = tool["name"].as_str().expect("a name");
+                function(&format!("{}{name}", self.prefix), &tool["inputSchema"])
+            })
+            .collect();
+        if !self.stored.is_empty() {
+            let schema = json!({"type": "object", "properties": {
+                "spillover_ref": {"type": "string"},
+                "range": {"type": "object"},
+            }});
+            tools.push(function("x__spillover_read", &schema));
+        }
+        json!({"model": "simulated", "messages": self.messages, "tools": tools}).to_string()
+    }
+
+    /// Runs the calls that an answer asks for and appends their results.
+    pub(crate) fn take(&mut self, calls: &[ToolCall]) {
+        let wire: Vec<Value> = calls
+            .iter()
+            .map(|call| {
+                let function = json!({"name": call.name, "arguments": call.arguments});
+                json!({"id": call.id, "type": "function", "function": function})
+            })
+            .collect();
+        let turn = self.messages.len();
+        self.messages
+            .push(json!({"role": "assistant", "content": null, "tool_calls": wire}));
+        for (index, call) in calls.iter().enumerate() {
+            let (text, is_error) = self.result(call, &format!("spill://i{turn}c{index}"));
+            let open = if is_error {
+                "<tool-result error=\"true\">"
+            } else {
+                "<tool-result>"
+            };
+            let text = text.replace("</tool-result", "<\\/tool-result");
+            self.messages.push(json!({
+                "role": "tool",
+                "tool_call_id": call.id,
+                "content": format!("{open}\n{text}\n</tool-result>"),
+            }));
+        }
+    }
+
+    fn result(&mut self, call: &ToolCall, reference: &str) -> (String, bool) {
+        let arguments: Value = serde_json::from_str(&call.arguments).expect("arguments");
+        if let Some(reference) = arguments["spillover_ref"].as_str() {
+            let reference = reference.to_owned();
+            return self.read(&reference, &arguments["range"]);
+        }
+        let name = call.name.strip_prefix(self.prefix).expect("our prefix");
+        let text = match self.tools.call(name, &arguments) {
+            ToolOutcome::Text(text) => {
+                serde_json::from_str::<String>(&text.json).expect("a string")
+            }
+            ToolOutcome::Error(message) => return (message, true),
+            ToolOutcome::Unknown => return ("unknown tool".to_owned(), true),
+        };
+        if text.len() < self.threshold {
+            return (text, false);
+        }
+        let preview = json!({
+            "spilled": true,
+            "spillover_ref": reference,
+            "size_bytes": text.len(),
+            "lines": text.lines().count(),
+            "structure": "text",
+            "head": &text[..1024],
+            "tail": &text[text.len() - 1024..],
+            "how_to_read": "read it",
+        });
+        self.stored.insert(reference.to_owned(), text);
+        (preview.to_string(), false)
+    }
+
+    fn read(&mut self, reference: &str, range: &Value) -> (String, bool) {
+        let (offset, length) = (range["offset"].as_u64(), range["length"].as_u64());
+        let (Some(offset), Some(length)) = (offset, length) else {
+            return ("range needed".to_owned(), true);
+        };
+        self.reads.push((offset, length));
+        if length > READ_CAP {
+            return (format!("a read is limited to {READ_CAP} bytes"), true);
+        }
+        let Some(text) = self.stored.get(reference) else {
+            return ("not found".to_owned(), true);
+        };
+        let start = usize::try_from(offset).expect("small").min(text.len());
+        let end = (start + usize::try_from(length).expect("small")).min(text.len());
+        let header = json!({
+            "spillover_ref": reference,
+            "offset": start,
+            "length": end - start,
+            "next_offset": (end < text.len()).then_some(end),
+            "size_bytes": text.len(),
+        });
+        (format!("{header}\n{}", &text[start..end]), false)
+    }
+
+    /// Runs the loop to its answer; `answer` is asked with each request body.
+    pub(crate) fn run(&mut self, mut answer: impl FnMut(&str) -> Action) -> String {
+        for _ in 0..200 {
+            match answer(&self.body()) {
+                Action::Call(calls) => self.take(&calls),
+                Action::Answer(text) => return text,
+            }
+        }
+        panic!("no answer within 200 turns");
+    }
+}
+
+fn function(name: &str, schema: &Value) -> Value {
+    json!({"type": "function", "function": {"name": name, "parameters": schema}})
+}

@@ -1,0 +1,233 @@
+//! Tokens and bytes of a request, and the prompt cache.
+//!
+//! How a prompt is counted, after OpenAI's published recipe: each message costs
+//! [`MESSAGE_TOKENS`] and the tokens of its texts (of a tool call: id, name and arguments), the
+//! reply is primed with [`PRIMING_TOKENS`], and the tool list counts as its JSON. A tool result is
+//! counted in parts (delimiters, a slice's header line, the text), so that one text has one count
+//! wherever it stands.
+
+use std::collections::HashSet;
+
+use spill_tokens::TokenCounter;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use crate::journal::{ContextBytes, NewResult, ResultForm};
+use crate::request::{Call, Message, View};
+use crate::result::{Form, ToolText};
+use crate::seen::{form_of, reference_argument};
+
+/// Tokens that a message costs beside its texts.
+pub const MESSAGE_TOKENS: u64 = 3;
+/// Tokens that prime the reply.
+pub const PRIMING_TOKENS: u64 = 3;
+/// A prompt prefix is cached in blocks of this many tokens.
+pub const CACHE_BLOCK_TOKENS: u64 = 128;
+/// A shorter prompt prefix is not cached.
+pub const CACHE_MINIMUM_TOKENS: u64 = 1024;
+
+/// What one message costs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    tokens: u64,
+    bytes: u64,
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    System,
+    User,
+    Assistant,
+    Result(ResultForm),
+}
+
+impl Cost {
+    /// Counts one message of a request.
+    pub(crate) fn of(view: &View, index: usize, tokens: &TokenCounter) -> Self {
+        let (counted, bytes, origin) = match &*view.messages[index].message {
+            Message::System(text) => (tokens.count(text), text.len(), Origin::System),
+            Message::User(text) => (tokens.count(text), text.len(), Origin::User),
+            Message::Assistant { text, calls } => {
+                let texts = || {
+                    calls
+                        .iter()
+                        .flat_map(|call| [call.name.as_str(), &call.json])
+                };
+                let ids = calls.iter().map(|call| tokens.count(&call.id));
+                let counted = texts().map(|text| tokens.count(text)).sum::<u64>();
+                (
+                    tokens.count(text) + ids.sum::<u64>() + counted,
+                    text.len() + texts().map(str::len).sum::<usize>(),
+                    Origin::Assistant,
+                )
+            }
+            Message::Tool { call_id, result } => {
+                let form = result_form(form_of(call_of(view, index), result));
+                (
+                    tokens.count(call_id) + result_tokens(result, tokens),
+                    result.content_bytes(),
+                    Origin::Result(form),
+                )
+            }
+        };
+        Self {
+            tokens: MESSAGE_TOKENS + counted,
+            bytes: bytes as u64,
+            origin,
+        }
+    }
+}
+
+fn result_tokens(result: &ToolText, tokens: &TokenCounter) -> u64 {
+    let text = result.in_prompt();
+    let header = match result.form {
+        Form::Slice(_) => text.find('\n').map_or(0, |at| at + 1),
+        Form::Whole | Form::Error | Form::Preview(_) => 0,
+    };
+    let (header, body) = text.split_at(header);
+    [result.open, header, body, result.close]
+        .map(|part| tokens.count(part))
+        .iter()
+        .sum()
+}
+
+fn result_form(form: &Form) -> ResultForm {
+    match form {
+        Form::Whole => ResultForm::Inline,
+        Form::Error => ResultForm::Error,
+        Form::Preview(_) => ResultForm::Preview,
+        Form::Slice(_) => ResultForm::Slice,
+    }
+}
+
+/// The call that the tool message at `index` answers.
+fn call_of(view: &View, index: usize) -> Option<&Call> {
+    let Message::Tool { call_id, .. } = &*view.messages[index].message else {
+        return None;
+    };
+    view.messages[..index]
+        .iter()
+        .rev()
+        .find_map(|item| match &*item.message {
+            Message::Assistant { calls, .. } => calls.iter().find(|call| call.id == *call_id),
+            Message::System(_) | Message::User(_) | Message::Tool { .. } => None,
+        })
+}
+
+/// Describes the tool message at `index` for the journal; `None` for other messages.
+pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
+    let Message::Tool { result, .. } = &*view.messages[index].message else {
+        return None;
+    };
+    let call = call_of(view, index);
+    let form = form_of(call, result);
+    let asked = call.and_then(reference_argument);
+    let (reference, offset_bytes, stored_bytes) = match form {
+        Form::Whole | Form::Error => (asked.map(str::to_owned), None, None),
+        Form::Preview(preview) => (Some(preview.reference.clone()), None, Some(preview.size)),
+        Form::Slice(slice) => (
+            Some(slice.reference.clone()),
+            Some(slice.offset),
+            Some(slice.body.len() as u64),
+        ),
+    };
+    Some(NewResult {
+        tool: call.map(|call| call.name.clone()).unwrap_or_default(),
+        argument_bytes: call.map_or(0, |call| call.json.len() as u64),
+        text_bytes: result.text.len() as u64,
+        prompt_bytes: result.content_bytes() as u64,
+        form: result_form(form),
+        reference,
+        offset_bytes,
+        stored_bytes,
+        with_range: asked.and(call).map(asks_for_range),
+    })
+}
+
+fn asks_for_range(call: &Call) -> bool {
+    ["range", "offset", "length"].iter().any(|name| {
+        call.arguments
+            .get(name)
+            .is_some_and(|value| !value.is_null())
+    })
+}
+
+/// Sums the bytes of a request by origin.
+pub(crate) fn context(costs: &[Cost], tool_schema_bytes: u64) -> ContextBytes {
+    let mut context = ContextBytes {
+        tool_schema_bytes,
+        ..ContextBytes::default()
+    };
+    for cost in costs {
+        let part = match cost.origin {
+            Origin::System => &mut context.system_bytes,
+            Origin::User => &mut context.user_bytes,
+            Origin::Assistant => &mut context.assistant_bytes,
+            Origin::Result(ResultForm::Inline | ResultForm::Error) => {
+                &mut context.inline_result_bytes
+            }
+            Origin::Result(ResultForm::Preview) => &mut context.preview_bytes,
+            Origin::Result(ResultForm::Slice) => &mut context.read_back_bytes,
+        };
+        *part += cost.bytes;
+    }
+    context
+}
+
+/// A prompt as the prompt cache sees it: its prefixes that end with a message, by hash, with the
+/// tokens up to there. The tool list is part of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Prefixes {
+    ends: Vec<(u128, u64)>,
+}
+
+impl Prefixes {
+    pub(crate) fn new(view: &View, costs: &[Cost], tokens: &TokenCounter) -> Self {
+        let tools = view.options.tools.as_ref().map_or("", |tools| &tools.json);
+        let mut hash = xxh3_128(tools.as_bytes());
+        let mut sum = tokens.count(tools);
+        let ends = view.messages.iter().zip(costs).map(|(item, cost)| {
+            let mut hasher = Xxh3::new();
+            hasher.update(&hash.to_le_bytes());
+            hasher.update(&item.hash.to_le_bytes());
+            hash = hasher.digest128();
+            sum += cost.tokens;
+            (hash, sum)
+        });
+        Self {
+            ends: ends.collect(),
+        }
+    }
+
+    /// Tokens of the whole prompt.
+    pub(crate) fn prompt_tokens(&self) -> u64 {
+        self.ends.last().map_or(0, |(_, tokens)| *tokens) + PRIMING_TOKENS
+    }
+}
+
+/// The prompt prefixes of a run's completed requests.
+#[derive(Debug, Default)]
+pub(crate) struct PromptCache {
+    known: HashSet<u128>,
+}
+
+impl PromptCache {
+    /// Tokens of the longest known prefix, in whole blocks; 0 below the minimum.
+    pub(crate) fn cached_tokens(&self, prompt: &Prefixes) -> u64 {
+        let longest = prompt
+            .ends
+            .iter()
+            .rev()
+            .find(|(hash, _)| self.known.contains(hash));
+        let tokens = longest.map_or(0, |(_, tokens)| *tokens);
+        if tokens < CACHE_MINIMUM_TOKENS {
+            return 0;
+        }
+        tokens - tokens % CACHE_BLOCK_TOKENS
+    }
+
+    /// Remembers a completed request.
+    pub(crate) fn feed(&mut self, prompt: &Prefixes) {
+        self.known.extend(prompt.ends.iter().map(|(hash, _)| *hash));
+    }
+}
