@@ -4,11 +4,6 @@
 //! limits: `memchr` counts line feeds, `memcpy` copies the text, `serde_json` builds the serialisation that the engine only
 //! measures.
 
-#![expect(
-    missing_docs,
-    reason = "criterion's macro makes an undocumented function"
-)]
-
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

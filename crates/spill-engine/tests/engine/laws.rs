@@ -121,6 +121,7 @@ proptest! {
         let mut lengths = lengths.into_iter().cycle();
         while let Some(offset) = next {
             let answer = read(&step, 0, offset, lengths.next().expect("a cycle")).expect("a good range");
+            prop_assert!(answer.next_offset.is_none_or(|next| next > offset), "no advance from {offset}");
             joined.push_str(answer.text());
             next = answer.next_offset;
         }
