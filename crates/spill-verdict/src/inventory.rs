@@ -76,6 +76,22 @@ pub(crate) fn take<'a>(set: &'a RunSet) -> Inventory<'a> {
     }
 }
 
+/// The records that count, one slot for each planned run in plan order; `None` where a run is
+/// missing or its record was refused.
+///
+/// Reports read the same rows as the verdict by reading these.
+#[must_use]
+pub fn counted_records(set: &RunSet) -> Vec<Option<&RunRecord>> {
+    let (slots, _) = fill(set, &mut Vec::new(), &mut Vec::new());
+    slots
+        .into_iter()
+        .map(|slot| match slot {
+            Slot::Finished(record) | Slot::Infrastructure(record) => Some(record),
+            Slot::Missing => None,
+        })
+        .collect()
+}
+
 fn torn_warnings(set: &RunSet) -> Vec<String> {
     set.torn
         .iter()

@@ -31,6 +31,7 @@ mod judge;
 mod table;
 
 pub use estimate::{median, ratio, share};
+pub use inventory::counted_records;
 pub use judge::judge;
 pub use rules::EVIDENCE_LIMIT;
 pub use table::{deciding_number, terminal_table};

@@ -157,6 +157,16 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// The bound's name as files spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AtLeast => "at_least",
+            Self::AtMost => "at_most",
+            Self::Below => "below",
+        }
+    }
+
     /// The relation as a sign.
     #[must_use]
     pub fn sign(self) -> &'static str {

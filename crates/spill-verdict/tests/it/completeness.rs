@@ -185,7 +185,7 @@ fn a_record_that_contradicts_the_plan_is_refused() {
     check(
         |r| {
             r.effective_settings =
-                Some(serde_json::json!({"enabled": true, "threshold_bytes": 32768}))
+                Some(serde_json::json!({"enabled": true, "threshold_bytes": 32768}));
         },
         "the subject ran with other settings than 128KiB is labelled with",
     );
@@ -224,7 +224,7 @@ fn duplicates_strangers_and_torn_lines() {
                 file: "runs.jsonl".to_owned(),
                 line: 60,
                 bytes: 12,
-            })
+            });
         })
     };
     let verdict = judge(&torn(Case::full()).set);

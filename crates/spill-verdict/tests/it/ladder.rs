@@ -201,7 +201,7 @@ fn exit_codes_follow_their_precedence() {
     let all = Case::full()
         .one("off", "small", 0, leak)
         .one("32KiB", "small", 2, |r| {
-            r.prompt_digest = Some("other".to_owned())
+            r.prompt_digest = Some("other".to_owned());
         });
     check_decision(all, Decision::None, exit::INTERNAL);
 }

@@ -43,7 +43,7 @@ fn suffer(run: &mut RunRecord, fate: Fate) -> bool {
                 run.input_tokens,
                 run.results_persisted,
                 run.hit_iteration_limit,
-            ) = (None, None, None)
+            ) = (None, None, None);
         }
         Fate::Spent(tokens) => run.input_tokens = Some(tokens),
     }

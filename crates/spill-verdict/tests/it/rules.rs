@@ -175,7 +175,7 @@ fn rule_2_new_hits_of_the_iteration_limit() {
 
 fn spend(case: Case, configuration: &str, input: &str, tokens: [u64; 5]) -> Case {
     case.cell(configuration, input, |r| {
-        r.input_tokens = Some(tokens[r.repetition as usize])
+        r.input_tokens = Some(tokens[r.repetition as usize]);
     })
 }
 

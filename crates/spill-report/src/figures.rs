@@ -1,0 +1,487 @@
+use serde::Serialize;
+use spill_record::{ConfigurationRole, RunRecord};
+use spill_verdict::{figure, grouped, percent, plain, ratio};
+
+use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
+use crate::chart::{Bar, Chart, draw};
+use crate::durations::{DEFINITION, PERCENTILES};
+
+/// What stands where a figure was not obtained.
+pub(crate) const NOTHING: &str = "n/a";
+
+/// One measure: a table by input and configuration, with or without a chart over it.
+#[derive(Serialize)]
+pub(crate) struct Figure {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) note: String,
+    pub(crate) measured: bool,
+    /// SVG, escaped already.
+    pub(crate) chart: Option<String>,
+    pub(crate) columns: Vec<&'static str>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One cell's line in a table.
+#[derive(Serialize)]
+pub(crate) struct Row {
+    pub(crate) input: String,
+    pub(crate) configuration: String,
+    /// Place of the configuration in the plan, for its colour.
+    pub(crate) series: usize,
+    /// Whether the row begins a new input.
+    pub(crate) first: bool,
+    pub(crate) cells: Vec<String>,
+}
+
+/// The report's view of a cell: the cell and its input's control.
+struct Line<'a> {
+    cell: &'a Cell<'a>,
+    control: Option<&'a Cell<'a>>,
+    series: usize,
+}
+
+/// All measures, in the order that the report shows them.
+pub(crate) fn figures(cells: &[Cell<'_>], configurations: usize) -> Vec<Figure> {
+    let lines = lines(cells, configurations);
+    vec![
+        tokens(&lines),
+        iterations(&lines),
+        memory(&lines),
+        durations(&lines),
+        success(&lines),
+        quality(&lines),
+        storing(&lines),
+    ]
+}
+
+fn lines<'a>(cells: &'a [Cell<'a>], configurations: usize) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    for group in cells.chunks(configurations.max(1)) {
+        let control = group
+            .iter()
+            .find(|c| c.configuration.role == ConfigurationRole::Control);
+        for (series, cell) in group.iter().enumerate() {
+            lines.push(Line {
+                cell,
+                control,
+                series,
+            });
+        }
+    }
+    lines
+}
+
+fn rows(lines: &[Line<'_>], cells: impl Fn(&Line<'_>) -> Vec<String>) -> Vec<Row> {
+    lines
+        .iter()
+        .map(|line| Row {
+            input: input_name(line.cell),
+            configuration: plain(&line.cell.configuration.name),
+            series: line.series,
+            first: line.series == 0,
+            cells: cells(line),
+        })
+        .collect()
+}
+
+fn input_name(cell: &Cell<'_>) -> String {
+    let (scenario, input) = (&cell.input.scenario, &cell.input.input);
+    if scenario == input {
+        plain(input)
+    } else {
+        format!("{}/{}", plain(scenario), plain(input))
+    }
+}
+
+fn chart(
+    lines: &[Line<'_>],
+    id: &'static str,
+    title: &'static str,
+    what: &str,
+    label: fn(f64) -> String,
+    pick: impl Fn(&Cell<'_>) -> Option<Spread>,
+) -> String {
+    let mut groups: Vec<(String, Vec<Option<Bar>>)> = Vec::new();
+    for line in lines {
+        let bar = pick(line.cell).map(|spread| Bar {
+            height: spread.median,
+            least: spread.least,
+            most: spread.most,
+        });
+        match groups.last_mut() {
+            Some((_, bars)) if line.series > 0 => bars.push(bar),
+            Some(_) | None => groups.push((input_name(line.cell), vec![bar])),
+        }
+    }
+    let names: Vec<String> = lines
+        .iter()
+        .take_while({
+            let mut started = false;
+            move |line| !(line.series == 0 && std::mem::replace(&mut started, true))
+        })
+        .map(|line| plain(&line.cell.configuration.name))
+        .collect();
+    let description = format!(
+        "Bars by input for {}: {what}; the line over a bar spans the least and the most of its runs. \
+         The table below has the same figures.",
+        names.join(", ")
+    );
+    draw(&Chart {
+        id,
+        title,
+        description,
+        groups,
+        label,
+    })
+}
+
+fn tokens(lines: &[Line<'_>]) -> Figure {
+    let pick = |r: &RunRecord| r.input_tokens;
+    Figure {
+        id: "tokens",
+        title: "Tokens",
+        note:
+            "Of one run, over all its LLM calls; medians over finished runs. Input tokens include \
+               cached ones. A median of an even count is the mean of the two middle values."
+                .to_owned(),
+        measured: false,
+        chart: Some(chart(
+            lines,
+            "chart-tokens",
+            "Input tokens",
+            "median input tokens of a run",
+            short,
+            |cell| cell.spread(pick),
+        )),
+        columns: vec![
+            "n",
+            "input, median",
+            "least – most",
+            "of control",
+            "cached, median",
+            "output, median",
+        ],
+        rows: rows(lines, |line| {
+            let spread = line.cell.spread(pick);
+            vec![
+                count(spread),
+                middle(spread),
+                range(spread, whole),
+                against(line, pick),
+                middle(line.cell.spread(|r| r.cached_input_tokens)),
+                middle(line.cell.spread(|r| r.output_tokens)),
+            ]
+        }),
+    }
+}
+
+fn iterations(lines: &[Line<'_>]) -> Figure {
+    let pick = |r: &RunRecord| r.iterations;
+    Figure {
+        id: "iterations",
+        title: "Iterations",
+        note:
+            "One iteration is one LLM call and the tool calls it asks for; medians over finished \
+               runs."
+                .to_owned(),
+        measured: false,
+        chart: Some(chart(
+            lines,
+            "chart-iterations",
+            "Iterations",
+            "median iterations of a run",
+            figure,
+            |cell| cell.spread(pick),
+        )),
+        columns: vec![
+            "n",
+            "median",
+            "least – most",
+            "LLM calls, median",
+            "tool calls, median",
+            "hit the limit",
+        ],
+        rows: rows(lines, |line| {
+            let spread = line.cell.spread(pick);
+            vec![
+                count(spread),
+                middle(spread),
+                range(spread, whole),
+                middle(line.cell.spread(|r| r.llm_calls)),
+                middle(line.cell.spread(|r| r.tool_calls)),
+                grouped(line.cell.limit_hits()),
+            ]
+        }),
+    }
+}
+
+fn memory(lines: &[Line<'_>]) -> Figure {
+    let pick = |r: &RunRecord| r.peak_rss_bytes;
+    Figure {
+        id: "memory",
+        title: "Peak memory",
+        note: "Peak resident memory of the subject's process; median over finished runs."
+            .to_owned(),
+        measured: true,
+        chart: Some(chart(
+            lines,
+            "chart-memory",
+            "Peak memory",
+            "median peak resident memory",
+            mebibytes,
+            |cell| cell.spread(pick),
+        )),
+        columns: vec!["n", "median", "least – most", "of control"],
+        rows: rows(lines, |line| {
+            let spread = line.cell.spread(pick);
+            let median = spread.map_or_else(nothing, |spread| mebibytes(spread.median));
+            vec![
+                count(spread),
+                median,
+                range(spread, mebibytes),
+                against(line, pick),
+            ]
+        }),
+    }
+}
+
+fn durations(lines: &[Line<'_>]) -> Figure {
+    Figure {
+        id: "durations",
+        title: "Step duration",
+        note: DEFINITION.to_owned(),
+        measured: true,
+        chart: None,
+        columns: vec!["n", "least", "p50", "p90", "p95", "p99", "most"],
+        rows: rows(lines, |line| {
+            let durations = line.cell.durations();
+            let range = durations.range_ms();
+            let mut cells = vec![grouped(durations.n())];
+            cells.push(range.map_or_else(nothing, |(least, _)| millis(least)));
+            cells.extend(PERCENTILES.map(|p| {
+                durations
+                    .percentile_ms(p)
+                    .map_or_else(|| "–".to_owned(), millis)
+            }));
+            cells.push(range.map_or_else(nothing, |(_, most)| millis(most)));
+            cells
+        }),
+    }
+}
+
+fn success(lines: &[Line<'_>]) -> Figure {
+    Figure {
+        id: "success",
+        title: "Success",
+        note: "A run succeeded when its step completed with a non-empty answer, whatever its \
+               quality; the rate is over finished runs."
+            .to_owned(),
+        measured: false,
+        chart: None,
+        columns: vec![
+            "planned",
+            "finished",
+            "succeeded",
+            "failed",
+            "harness",
+            "missing",
+            "success rate",
+        ],
+        rows: rows(lines, |line| {
+            let cell = line.cell;
+            let mut cells: Vec<String> = [
+                cell.planned,
+                cell.finished(),
+                cell.succeeded(),
+                cell.failed(),
+                cell.infrastructure(),
+                cell.missing(),
+            ]
+            .map(grouped)
+            .to_vec();
+            cells.push(cell.success_rate().map_or_else(nothing, percent));
+            cells
+        }),
+    }
+}
+
+fn quality(lines: &[Line<'_>]) -> Figure {
+    Figure {
+        id: "quality",
+        title: "Quality",
+        note:
+            "Share of the expected facts that the final answer contains; means over finished runs. \
+               The end is the last tenth of what carries a fact."
+                .to_owned(),
+        measured: false,
+        chart: Some(chart(
+            lines,
+            "chart-quality",
+            "Quality",
+            "mean share of facts found",
+            share_label,
+            |cell| cell.coverage(facts),
+        )),
+        columns: vec![
+            "n",
+            "quality",
+            "least – most",
+            "end",
+            "large results",
+            "unfounded findings",
+        ],
+        rows: rows(lines, |line| {
+            let spread = line.cell.coverage(facts);
+            let mean = |pick| {
+                line.cell
+                    .coverage(pick)
+                    .map_or_else(nothing, |s: Spread| percent(s.median))
+            };
+            vec![
+                count(spread),
+                mean(facts),
+                range(spread, percent),
+                mean(end_facts),
+                mean(large_facts),
+                line.cell
+                    .total(|r| r.unfounded_findings)
+                    .map_or_else(nothing, grouped),
+            ]
+        }),
+    }
+}
+
+fn storing(lines: &[Line<'_>]) -> Figure {
+    Figure {
+        id: "storing",
+        title: "Stored and read back",
+        note: "Sums over the finished runs of a cell; the store's fullest moment and the status \
+               report's size are medians of a run."
+            .to_owned(),
+        measured: false,
+        chart: None,
+        columns: vec![
+            "stored",
+            "read back",
+            "reads",
+            "with range",
+            "read bytes",
+            "read again",
+            "store peak",
+            "status report",
+        ],
+        rows: rows(lines, |line| {
+            let cell = line.cell;
+            let mut cells: Vec<String> = [
+                cell.total(|r| r.results_persisted),
+                cell.total(|r| r.results_read_back),
+                cell.total(|r| r.reads),
+                cell.total(|r| r.reads_with_range),
+                cell.total(|r| r.read_bytes),
+                cell.total(|r| r.reread_bytes),
+            ]
+            .map(|total| total.map_or_else(nothing, grouped))
+            .to_vec();
+            cells.push(middle(cell.spread(|r| r.store_peak_bytes)));
+            cells.push(middle(cell.spread(|r| r.body_bytes)));
+            cells
+        }),
+    }
+}
+
+fn nothing() -> String {
+    NOTHING.to_owned()
+}
+
+fn count(spread: Option<Spread>) -> String {
+    grouped(spread.map_or(0, |spread| spread.n))
+}
+
+fn middle(spread: Option<Spread>) -> String {
+    spread.map_or_else(nothing, |spread| whole(spread.median))
+}
+
+fn range(spread: Option<Spread>, write: fn(f64) -> String) -> String {
+    spread.map_or_else(nothing, |spread| {
+        format!("{} – {}", write(spread.least), write(spread.most))
+    })
+}
+
+/// The cell's median over its control's.
+fn against(line: &Line<'_>, pick: fn(&RunRecord) -> Option<u64>) -> String {
+    let median = |cell: &Cell<'_>| cell.spread(pick).map(|spread| spread.median);
+    let control = line
+        .control
+        .filter(|control| !std::ptr::eq(*control, line.cell))
+        .and_then(median);
+    match ratio(median(line.cell), control) {
+        Some(ratio) => percent(ratio),
+        None => "–".to_owned(),
+    }
+}
+
+/// A count, or the half between two counts.
+fn whole(value: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts are not negative, and the cast saturates"
+    )]
+    let floor = value.floor() as u64;
+    if value.fract() == 0.0 {
+        grouped(floor)
+    } else {
+        format!("{}.5", grouped(floor))
+    }
+}
+
+/// A count on an axis, such as `250k`.
+fn short(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{}M", trimmed(v / 1e6)),
+        v if v >= 1e3 => format!("{}k", trimmed(v / 1e3)),
+        v => trimmed(v),
+    }
+}
+
+fn trimmed(value: f64) -> String {
+    let text = if value < 10.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.0}")
+    };
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.1} MiB", bytes / 1_048_576.0)
+}
+
+fn share_label(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn millis(value: f64) -> String {
+    format!("{value:.1} ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{short, whole};
+
+    #[test]
+    fn counts_are_written_for_people() {
+        assert_eq!(whole(1_234.0), "1,234");
+        assert_eq!(whole(1_234.5), "1,234.5");
+        assert_eq!(short(950.0), "950");
+        assert_eq!(short(1_500.0), "1.5k");
+        assert_eq!(short(250_000.0), "250k");
+        assert_eq!(short(1_040_000.0), "1.04M");
+        assert_eq!(short(0.0), "0");
+    }
+}

@@ -1,0 +1,236 @@
+use csv::Writer;
+use spill_verdict::{Rule, RuleVerdict, Verdict, figure, plain};
+
+use crate::cells::{Cell, end_facts, facts, large_facts};
+
+/// Columns of `summary.csv`; one row per scenario × input × configuration, in plan order.
+///
+/// Medians and totals are over the runs that finished, `step` durations over those that succeeded.
+/// An empty cell is a figure that was not obtained.
+pub const SUMMARY_COLUMNS: [&str; 34] = [
+    "scenario",
+    "input",
+    "class",
+    "configuration",
+    "planned",
+    "finished",
+    "succeeded",
+    "failed",
+    "infrastructure",
+    "missing",
+    "success_rate",
+    "median_input_tokens",
+    "median_cached_input_tokens",
+    "median_output_tokens",
+    "median_iterations",
+    "most_iterations",
+    "median_llm_calls",
+    "median_tool_calls",
+    "median_tool_result_bytes",
+    "results_persisted",
+    "results_read_back",
+    "reads",
+    "reads_with_range",
+    "read_bytes",
+    "reread_bytes",
+    "median_body_bytes",
+    "mean_quality",
+    "mean_end_coverage",
+    "mean_large_file_coverage",
+    "unfounded_findings",
+    "leaking_runs",
+    "median_peak_rss_bytes",
+    "step_p50_duration_ms",
+    "step_p90_duration_ms",
+];
+
+/// Columns of `summary.csv` that are measured, not decided by the seed.
+pub const SUMMARY_MEASURED_COLUMNS: [&str; 3] = [
+    "median_peak_rss_bytes",
+    "step_p50_duration_ms",
+    "step_p90_duration_ms",
+];
+
+/// Columns of `rules.csv`; one row per candidate × rule × input.
+pub const RULES_COLUMNS: [&str; 16] = [
+    "candidate",
+    "candidate_state",
+    "considered",
+    "rule",
+    "name",
+    "scenario",
+    "input",
+    "class",
+    "state",
+    "observed",
+    "bound",
+    "limit",
+    "n",
+    "planned",
+    "words",
+    "evidence_run_ids",
+];
+
+/// `summary.csv`.
+pub(crate) fn summary(cells: &[Cell<'_>]) -> String {
+    write(&SUMMARY_COLUMNS, cells.iter().map(summary_row))
+}
+
+fn summary_row(cell: &Cell<'_>) -> Vec<String> {
+    let durations = cell.durations();
+    let median = |pick| number(cell.spread(pick).map(|spread| spread.median));
+    let mean = |pick| number(cell.coverage(pick).map(|spread| spread.median));
+    let total = |pick| whole(cell.total(pick));
+    vec![
+        text(&plain(&cell.input.scenario)),
+        text(&plain(&cell.input.input)),
+        cell.input.class.as_str().to_owned(),
+        text(&plain(&cell.configuration.name)),
+        cell.planned.to_string(),
+        cell.finished().to_string(),
+        cell.succeeded().to_string(),
+        cell.failed().to_string(),
+        cell.infrastructure().to_string(),
+        cell.missing().to_string(),
+        number(cell.success_rate()),
+        median(|r| r.input_tokens),
+        median(|r| r.cached_input_tokens),
+        median(|r| r.output_tokens),
+        median(|r| r.iterations),
+        number(cell.spread(|r| r.iterations).map(|spread| spread.most)),
+        median(|r| r.llm_calls),
+        median(|r| r.tool_calls),
+        median(|r| r.tool_result_bytes),
+        total(|r| r.results_persisted),
+        total(|r| r.results_read_back),
+        total(|r| r.reads),
+        total(|r| r.reads_with_range),
+        total(|r| r.read_bytes),
+        total(|r| r.reread_bytes),
+        median(|r| r.body_bytes),
+        mean(facts),
+        mean(end_facts),
+        mean(large_facts),
+        total(|r| r.unfounded_findings),
+        cell.leaking().to_string(),
+        median(|r| r.peak_rss_bytes),
+        number(durations.percentile_ms(50)),
+        number(durations.percentile_ms(90)),
+    ]
+}
+
+/// `rules.csv`.
+pub(crate) fn rules(verdict: &Verdict) -> String {
+    let rows = verdict.candidates.iter().flat_map(|candidate| {
+        candidate.rules.iter().map(move |row| {
+            let mut cells = vec![
+                text(&plain(&candidate.configuration)),
+                candidate.state.as_str().to_owned(),
+                candidate.considered.to_string(),
+            ];
+            cells.extend(rule_row(row));
+            cells
+        })
+    });
+    write(&RULES_COLUMNS, rows)
+}
+
+fn rule_row(row: &RuleVerdict) -> [String; RULES_COLUMNS.len() - 3] {
+    let bound = row.bound.map_or("", |bound| bound.as_str());
+    let rule: Rule = row.rule;
+    let runs: Vec<String> = row.evidence.iter().map(|e| plain(&e.run_id)).collect();
+    [
+        rule.number().to_string(),
+        rule.as_str().to_owned(),
+        text(&plain(&row.scenario)),
+        text(&plain(&row.input)),
+        row.class.as_str().to_owned(),
+        row.state.as_str().to_owned(),
+        number(row.observed),
+        bound.to_owned(),
+        number(row.limit),
+        row.n.to_string(),
+        row.planned.to_string(),
+        text(&row.words),
+        text(&runs.join(" ")),
+    ]
+}
+
+fn write(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = Writer::from_writer(Vec::new());
+    writer
+        .write_record(columns)
+        .expect("a vector takes every write");
+    for row in rows {
+        writer
+            .write_record(row)
+            .expect("a row has as many cells as the header");
+    }
+    let bytes = writer.into_inner().expect("a vector takes every write");
+    String::from_utf8(bytes).expect("cells are UTF-8")
+}
+
+fn number(value: Option<f64>) -> String {
+    value
+        .filter(|value| value.is_finite())
+        .map(figure_exact)
+        .unwrap_or_default()
+}
+
+/// The shortest text that reads back as the same number.
+fn figure_exact(value: f64) -> String {
+    if value == 0.0 {
+        figure(0.0)
+    } else {
+        value.to_string()
+    }
+}
+
+fn whole(value: Option<u64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Text that a spreadsheet would execute gets a leading apostrophe; numbers do not come here.
+fn text(value: &str) -> String {
+    let executes = |c: char| {
+        matches!(
+            c,
+            '=' | '+' | '-' | '@' | '\t' | '\r' | '＝' | '＋' | '－' | '＠'
+        )
+    };
+    if value.trim_start().starts_with(executes) || value.starts_with(char::is_whitespace) {
+        format!("'{value}")
+    } else {
+        value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{number, text, whole};
+
+    #[test]
+    fn cells_that_a_spreadsheet_would_execute_are_text() {
+        let check = |cell: &str, expected: &str| assert_eq!(text(cell), expected);
+        check("=cmd()", "'=cmd()");
+        check("+1", "'+1");
+        check("-2+3", "'-2+3");
+        check("@SUM(A1)", "'@SUM(A1)");
+        check(" =1", "' =1");
+        check("\t=1", "'\t=1");
+        check("＝1", "'＝1");
+        check("a=b", "a=b");
+        check("", "");
+    }
+
+    #[test]
+    fn numbers_stay_numbers_and_nothing_is_not_zero() {
+        assert_eq!(number(Some(-0.25)), "-0.25");
+        assert_eq!(number(Some(-0.0)), "0");
+        assert_eq!(number(None), "");
+        assert_eq!(number(Some(f64::NAN)), "");
+        assert_eq!(number(Some(1.1)), "1.1");
+        assert_eq!(whole(None), "");
+        assert_eq!(whole(Some(0)), "0");
+    }
+}

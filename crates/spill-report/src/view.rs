@@ -1,0 +1,614 @@
+use serde::Serialize;
+use spill_record::{FactsOrigin, Mode, RunSet, Stage};
+use spill_verdict::{
+    Arms, CandidateVerdict, Decision, Evidence, Figures, Proposed, Rule, RuleVerdict, State,
+    TokenBasis, Verdict, deciding_number, exit, figure, grouped, percent, plain,
+};
+
+use crate::figures::{Figure, NOTHING};
+use crate::runs::Runs;
+
+/// Rows of one rule's table; beyond that, rows that hold are left out.
+const RULE_ROWS: usize = 200;
+
+/// What the template shows; nothing in it is computed there.
+#[derive(Serialize)]
+pub(crate) struct Page {
+    title: String,
+    subtitle: String,
+    decision: &'static str,
+    headline: String,
+    sentence: String,
+    exit_code: u8,
+    exit_words: &'static str,
+    alerts: Vec<Alert>,
+    candidates: Vec<Candidate>,
+    grid: Vec<GridRow>,
+    profiles: Vec<Profile>,
+    denominators: Vec<(&'static str, String)>,
+    not_shown: Vec<String>,
+    provenance: Vec<(&'static str, String)>,
+    rules: Vec<RuleSection>,
+    series: Vec<String>,
+    figures: Vec<Figure>,
+    inputs: Vec<[String; 6]>,
+    assumptions: Vec<(&'static str, Vec<String>)>,
+    scenarios: Vec<String>,
+    limits: Vec<(&'static str, String)>,
+    runs: Runs,
+}
+
+#[derive(Serialize)]
+struct Alert {
+    kind: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Candidate {
+    name: String,
+    threshold: String,
+    state: Badge,
+    reached: bool,
+    words: String,
+}
+
+/// A state in words, with its icon and the class that colours it.
+#[derive(Serialize)]
+struct Badge {
+    class: &'static str,
+    words: &'static str,
+    icon: &'static str,
+}
+
+#[derive(Serialize)]
+struct GridRow {
+    number: u8,
+    title: &'static str,
+    demands: &'static str,
+    cells: Vec<GridCell>,
+}
+
+#[derive(Serialize)]
+struct GridCell {
+    state: Badge,
+    number: String,
+    place: String,
+    href: String,
+    words: String,
+}
+
+#[derive(Serialize)]
+struct Profile {
+    name: String,
+    share: String,
+    decision: String,
+    class: &'static str,
+    pairs: String,
+    words: String,
+}
+
+#[derive(Serialize)]
+struct RuleSection {
+    number: u8,
+    title: &'static str,
+    demands: &'static str,
+    rows: Vec<RuleRow>,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct RuleRow {
+    id: String,
+    place: String,
+    candidate: String,
+    state: Badge,
+    number: String,
+    n: String,
+    words: String,
+    more: Vec<String>,
+    evidence: Vec<Link>,
+}
+
+#[derive(Serialize)]
+struct Link {
+    words: String,
+    runs: Vec<(String, Option<String>)>,
+}
+
+/// Builds the page of a run folder.
+pub(crate) fn page(set: &RunSet, verdict: &Verdict, figures: Vec<Figure>) -> Page {
+    let runs = Runs::list(set, verdict);
+    let plan = &set.manifest.plan;
+    let mut scenarios: Vec<String> = plan
+        .models
+        .iter()
+        .map(|model| plain(&model.scenario))
+        .collect();
+    scenarios.dedup();
+    Page {
+        title: format!("Spillgate: {}", headline(verdict)),
+        subtitle: subtitle(verdict, &scenarios),
+        decision: verdict.decision.as_str(),
+        headline: headline(verdict),
+        sentence: verdict.decision_sentence().to_owned(),
+        exit_code: verdict.exit_code(),
+        exit_words: exit_words(verdict.exit_code()),
+        alerts: alerts(verdict),
+        candidates: verdict.candidates.iter().map(candidate).collect(),
+        grid: Rule::ALL
+            .into_iter()
+            .map(|rule| grid_row(verdict, rule))
+            .collect(),
+        profiles: profiles(set, verdict),
+        denominators: denominators(verdict),
+        not_shown: verdict.not_shown.clone(),
+        provenance: provenance(set),
+        rules: Rule::ALL
+            .into_iter()
+            .map(|rule| rule_section(verdict, rule, &runs))
+            .collect(),
+        series: plan.configurations.iter().map(|c| plain(&c.name)).collect(),
+        figures,
+        inputs: inputs(set),
+        assumptions: assumptions(set),
+        scenarios,
+        limits: limits(set),
+        runs,
+    }
+}
+
+fn headline(verdict: &Verdict) -> String {
+    let shipped = verdict.shipped.as_ref();
+    let shipped = shipped.map_or("the shipped default".to_owned(), |s| {
+        plain(&s.configuration)
+    });
+    match verdict.decision {
+        Decision::Keep => format!("Keep {shipped} as the default"),
+        Decision::Change => {
+            let to = verdict
+                .candidates
+                .iter()
+                .find(|c| c.considered && c.state == State::Holds);
+            let to = to.map_or("another candidate".to_owned(), |c| plain(&c.configuration));
+            format!("Change the default from {shipped} to {to}")
+        }
+        Decision::Disable => "Disable spilling by default".to_owned(),
+        Decision::None => "No decision".to_owned(),
+    }
+}
+
+fn subtitle(verdict: &Verdict, scenarios: &[String]) -> String {
+    let stage = match verdict.stage {
+        Stage::Quick => "quick stage",
+        Stage::Full => "full stage",
+    };
+    let mode = match verdict.mode {
+        Mode::Simulated => "simulated mode",
+        Mode::Live => "live mode",
+    };
+    let runs = grouped(verdict.denominators.planned);
+    let subject = plain(&verdict.subject);
+    format!(
+        "{} · {stage} · {mode} · {runs} planned runs · subject {subject}",
+        scenarios.join(", ")
+    )
+}
+
+fn exit_words(code: u8) -> &'static str {
+    match code {
+        exit::ACCEPTED => "the shipped default is accepted",
+        exit::INTERNAL => "the harness is at fault",
+        exit::REJECTED => "the default must change",
+        exit::NOT_PROVEN => "not proven",
+        exit::INCOMPLETE => "incomplete",
+        exit::LEAK => "a leak was found",
+        exit::SELF_TEST => "the gate's self-test failed",
+        _ => "invalid use",
+    }
+}
+
+fn alerts(verdict: &Verdict) -> Vec<Alert> {
+    const SHOWN: usize = 5;
+    let groups = [
+        ("harness error", &verdict.harness_errors),
+        ("incomplete", &verdict.problems),
+        ("note", &verdict.warnings),
+    ];
+    let mut alerts = Vec::new();
+    for (kind, texts) in groups {
+        let shown = texts.iter().take(SHOWN).map(|text| Alert {
+            kind,
+            text: text.clone(),
+        });
+        alerts.extend(shown);
+        if texts.len() > SHOWN {
+            alerts.push(Alert {
+                kind,
+                text: format!("and {} more", texts.len() - SHOWN),
+            });
+        }
+    }
+    alerts
+}
+
+fn badge(state: State) -> Badge {
+    let icon = match state {
+        State::Holds => "✓",
+        State::Broken => "✕",
+        State::NotProven => "?",
+        State::NotApplicable => "–",
+        State::NotRun => "○",
+    };
+    Badge {
+        class: state.as_str(),
+        words: state.words(),
+        icon,
+    }
+}
+
+fn candidate(candidate: &CandidateVerdict) -> Candidate {
+    Candidate {
+        name: plain(&candidate.configuration),
+        threshold: candidate.threshold_bytes.map_or_else(
+            || "off".to_owned(),
+            |bytes| format!("{} bytes", grouped(bytes)),
+        ),
+        state: badge(candidate.state),
+        reached: candidate.considered,
+        words: candidate.words.clone(),
+    }
+}
+
+fn grid_row(verdict: &Verdict, rule: Rule) -> GridRow {
+    let cells = verdict
+        .candidates
+        .iter()
+        .enumerate()
+        .map(|(column, candidate)| {
+            candidate.deciding(rule).map_or_else(
+                || GridCell {
+                    state: badge(State::NotRun),
+                    number: NOTHING.to_owned(),
+                    place: String::new(),
+                    href: format!("rule-{}", rule.number()),
+                    words: String::new(),
+                },
+                |row| GridCell {
+                    state: badge(row.state),
+                    number: match row.state {
+                        State::NotApplicable => "no input of the class".to_owned(),
+                        State::Holds | State::Broken | State::NotProven | State::NotRun => {
+                            deciding_number(row)
+                        }
+                    },
+                    place: row.place(),
+                    href: row_id(rule, column, candidate, row),
+                    words: row.words.clone(),
+                },
+            )
+        });
+    GridRow {
+        number: rule.number(),
+        title: rule.title(),
+        demands: rule.demands(),
+        cells: cells.collect(),
+    }
+}
+
+/// The id of a rule's row, from its place in the verdict.
+fn row_id(rule: Rule, column: usize, candidate: &CandidateVerdict, row: &RuleVerdict) -> String {
+    let place = candidate
+        .rules
+        .iter()
+        .position(|other| std::ptr::eq(other, row))
+        .unwrap_or(0);
+    format!("rule-{}-{column}-{place}", rule.number())
+}
+
+fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
+    let share = |name: &str| {
+        let models = &set.manifest.plan.models;
+        let mut shares: Vec<String> = models
+            .iter()
+            .filter_map(|m| m.population.get(name))
+            .map(|s| percent(*s))
+            .collect();
+        shares.dedup();
+        shares.join(", ")
+    };
+    let profile = |profile: &spill_verdict::ProfileVerdict| Profile {
+        name: plain(&profile.profile),
+        share: share(&profile.profile),
+        decision: decision_words(profile.decision, profile.proposed, verdict),
+        class: profile.decision.as_str(),
+        pairs: if profile.extra_pairs > 0 {
+            format!(
+                "{} ({} extra)",
+                grouped(profile.pairs),
+                grouped(profile.extra_pairs)
+            )
+        } else {
+            grouped(profile.pairs)
+        },
+        words: profile.words.clone(),
+    };
+    verdict.profiles.iter().map(profile).collect()
+}
+
+fn decision_words(decision: Decision, proposed: Option<Proposed>, verdict: &Verdict) -> String {
+    let name = |proposed: Option<Proposed>| {
+        let threshold = proposed.and_then(|p| p.threshold_bytes);
+        let found = verdict
+            .candidates
+            .iter()
+            .find(|c| c.threshold_bytes == threshold);
+        found
+            .map(|c| format!(" {}", plain(&c.configuration)))
+            .unwrap_or_default()
+    };
+    match decision {
+        Decision::Keep => format!("keep{}", name(proposed)),
+        Decision::Change => format!("change to{}", name(proposed)),
+        Decision::Disable => "disable".to_owned(),
+        Decision::None => "no decision".to_owned(),
+    }
+}
+
+fn denominators(verdict: &Verdict) -> Vec<(&'static str, String)> {
+    let d = verdict.denominators;
+    [
+        ("planned", d.planned),
+        ("started", d.started),
+        ("finished", d.finished),
+        ("harness", d.infrastructure),
+        ("missing", d.missing),
+        ("leaking", verdict.leak_runs),
+    ]
+    .map(|(name, count)| (name, grouped(count)))
+    .to_vec()
+}
+
+fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
+    let m = &set.manifest;
+    let commit = m.commit.as_deref().map_or(NOTHING.to_owned(), plain);
+    let dirty = match m.dirty {
+        Some(true) => ", with uncommitted changes",
+        Some(false) => ", clean",
+        None => "",
+    };
+    let memory = m.host.memory_bytes.map_or(String::new(), |bytes| {
+        format!(", {:.1} GiB", bytes as f64 / f64::from(1 << 30))
+    });
+    let mix = set
+        .manifest
+        .plan
+        .models
+        .first()
+        .map_or(String::new(), |model| {
+            let shares: Vec<String> = model
+                .population
+                .iter()
+                .map(|(name, s)| format!("{} {}", plain(name), percent(*s)))
+                .collect();
+            shares.join(", ")
+        });
+    vec![
+        ("commit", format!("{commit}{dirty}")),
+        ("plan hash", plain(&m.plan_hash)),
+        ("base seed", m.base_seed.to_string()),
+        ("profile mix", mix),
+        (
+            "host",
+            format!(
+                "{} {}, {} CPUs{memory}",
+                plain(&m.host.os),
+                plain(&m.host.arch),
+                m.host.cpus
+            ),
+        ),
+        (
+            "versions",
+            format!(
+                "spillgate {}, {}",
+                plain(&m.versions.spillgate),
+                plain(&m.versions.tokenizer)
+            ),
+        ),
+        ("started", plain(&m.started_at)),
+        ("acceptance", plain(&m.acceptance_id)),
+    ]
+}
+
+fn rule_section(verdict: &Verdict, rule: Rule, runs: &Runs) -> RuleSection {
+    let mut rows: Vec<(State, RuleRow)> = Vec::new();
+    for (column, candidate) in verdict.candidates.iter().enumerate() {
+        for (index, row) in candidate
+            .rules
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.rule == rule)
+        {
+            let id = format!("rule-{}-{column}-{index}", rule.number());
+            rows.push((row.state, rule_row(id, &candidate.configuration, row, runs)));
+        }
+    }
+    let total = rows.len();
+    if total > RULE_ROWS {
+        rows.retain(|(state, _)| !matches!(state, State::Holds | State::NotApplicable));
+        rows.truncate(RULE_ROWS);
+    }
+    RuleSection {
+        number: rule.number(),
+        title: rule.title(),
+        demands: rule.demands(),
+        left_out: total - rows.len(),
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+    }
+}
+
+fn rule_row(id: String, configuration: &str, row: &RuleVerdict, runs: &Runs) -> RuleRow {
+    RuleRow {
+        id,
+        place: row.place(),
+        candidate: plain(configuration),
+        state: badge(row.state),
+        number: match row.state {
+            State::NotApplicable => "–".to_owned(),
+            State::Holds | State::Broken | State::NotProven | State::NotRun => deciding_number(row),
+        },
+        n: match row.state {
+            State::NotApplicable => "–".to_owned(),
+            State::Holds | State::Broken | State::NotProven | State::NotRun => {
+                format!("{} of {}", grouped(row.n), grouped(row.planned))
+            }
+        },
+        words: row.words.clone(),
+        more: row.figures.as_ref().map(more).unwrap_or_default(),
+        evidence: row
+            .evidence
+            .iter()
+            .map(|evidence| link(evidence, runs))
+            .collect(),
+    }
+}
+
+fn link(evidence: &Evidence, runs: &Runs) -> Link {
+    let ids = [Some(&evidence.run_id), evidence.control_run_id.as_ref()];
+    Link {
+        words: evidence.words.clone(),
+        runs: ids
+            .into_iter()
+            .flatten()
+            .map(|id| (short_id(id), runs.anchor(id)))
+            .collect(),
+    }
+}
+
+fn short_id(id: &str) -> String {
+    plain(id).chars().take(8).collect()
+}
+
+/// The figures that stand beside the one that decided.
+fn more(figures: &Figures) -> Vec<String> {
+    let arms = |arms: &Arms, write: fn(f64) -> String| {
+        let one = |value: Option<f64>| value.map_or(NOTHING.to_owned(), write);
+        format!("{} against {}", one(arms.candidate), one(arms.control))
+    };
+    let tokens = |value: f64| figure((value * 10.0).round() / 10.0);
+    match figures {
+        Figures::Success { .. } => Vec::new(),
+        Figures::Tokens {
+            basis,
+            all_runs,
+            both_succeeded,
+            both_succeeded_pairs,
+            per_success,
+            median_paired_ratio,
+        } => vec![
+            format!("all runs: {}", arms(all_runs, tokens)),
+            format!(
+                "both succeeded ({both_succeeded_pairs}): {}",
+                arms(both_succeeded, tokens)
+            ),
+            format!("tokens per success: {}", arms(per_success, tokens)),
+            format!(
+                "median paired ratio: {}",
+                median_paired_ratio.map_or(NOTHING.to_owned(), figure)
+            ),
+            match basis {
+                TokenBasis::AllRuns => "all runs decide".to_owned(),
+                TokenBasis::BothSucceeded => "pairs that both succeeded decide".to_owned(),
+            },
+        ],
+        Figures::Quality {
+            quality,
+            end_coverage,
+            ..
+        } => vec![
+            format!("quality: {}", arms(quality, percent)),
+            format!("end: {}", arms(end_coverage, percent)),
+        ],
+    }
+}
+
+fn inputs(set: &RunSet) -> Vec<[String; 6]> {
+    let inputs = set.manifest.plan.inputs.iter().take(RULE_ROWS);
+    inputs
+        .map(|input| {
+            let origin = match input.facts_origin {
+                FactsOrigin::Scenario => "planted or written in the scenario",
+                FactsOrigin::Expected => "given on the command line",
+                FactsOrigin::Derived => "derived: self-consistency",
+            };
+            [
+                plain(&input.scenario),
+                plain(&input.input),
+                input.class.as_str().to_owned(),
+                grouped(input.largest_result_bytes),
+                grouped(input.facts.len() as u64),
+                origin.to_owned(),
+            ]
+        })
+        .collect()
+}
+
+fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
+    let models = &set.manifest.plan.models;
+    let each =
+        |write: &dyn Fn(&spill_record::ModelRecord) -> String| models.iter().map(write).collect();
+    vec![
+        ("model", each(&|m| plain(&m.model))),
+        (
+            "population",
+            each(&|m| {
+                let shares: Vec<String> = m
+                    .population
+                    .iter()
+                    .map(|(n, s)| format!("{} {}", plain(n), percent(*s)))
+                    .collect();
+                shares.join(", ")
+            }),
+        ),
+        (
+            "context window, tokens",
+            each(&|m| grouped(m.context_window_tokens)),
+        ),
+        ("parallel calls", each(&|m| grouped(m.parallel_calls))),
+        ("bytes of one read", each(&|m| grouped(m.slice_bytes))),
+        (
+            "reading budget of selective, bytes",
+            each(&|m| grouped(m.reading_budget_bytes)),
+        ),
+        ("iteration limit", each(&|m| grouped(m.iteration_limit))),
+        ("step timeout, ms", each(&|m| grouped(m.step_timeout_ms))),
+        ("run timeout, ms", each(&|m| grouped(m.run_timeout_ms))),
+    ]
+}
+
+fn limits(set: &RunSet) -> Vec<(&'static str, String)> {
+    let rules = &set.manifest.plan.rules;
+    vec![
+        (
+            "rule 3, small and medium: input tokens of control, at most",
+            figure(rules.input_tokens_ratio_limit),
+        ),
+        (
+            "rule 3, large: input tokens of control, below",
+            figure(rules.large_input_tokens_ratio_limit),
+        ),
+        ("rule 4: allowance", figure(rules.quality_allowance)),
+        (
+            "rule 4: derived facts needed",
+            grouped(rules.derived_facts_needed),
+        ),
+        (
+            "runs that the harness may lose",
+            percent(rules.infrastructure_budget),
+        ),
+        (
+            "repetitions of a cell",
+            set.manifest.plan.repetitions.to_string(),
+        ),
+    ]
+}
