@@ -90,6 +90,12 @@ impl Registry {
         }
     }
 
+    /// The name of the tokenizer that counts, for the record.
+    #[must_use]
+    pub fn tokenizer(&self) -> &'static str {
+        self.tokens.name()
+    }
+
     /// Requests so far that belong to no known run.
     #[must_use]
     pub fn strays(&self) -> Vec<String> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use spill_mocks::{Journal, LlmCallEntry};
+use spill_mocks::Journal;
 use spill_record::{
     CallRecord, EndReason, InputRecord, Outcome, PlannedRun, PromptTokens, RunRecord, SCHEMA,
     ToolResultForm, digest_parts,
 };
 use spill_scenario::Fact;
 
+use crate::call_record::call_record;
 use crate::execute::FinishedRun;
 use crate::process::Finished;
 use crate::score::{Score, score};
@@ -182,7 +183,6 @@ struct Sums {
     largest_result_bytes: u64,
     prompt_digest: String,
     tools_digest: String,
-    asked_for_tools: u64,
     last_answered: bool,
 }
 
@@ -221,7 +221,6 @@ impl Sums {
                 .unwrap_or(0),
             prompt_digest: join(|call| &call.request_digest),
             tools_digest: join(|call| &call.tools_digest),
-            asked_for_tools: calls.iter().map(|call| call.calls_tools.len() as u64).sum(),
             last_answered: calls
                 .last()
                 .is_some_and(|call| call.status == 200 && call.calls_tools.is_empty()),

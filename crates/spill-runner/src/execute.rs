@@ -90,60 +90,86 @@ pub struct FinishedRun {
 pub type Sink<'a> =
     dyn FnMut(FinishedRun) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
 
-/// Executes `pairs`, each a list of runs that go one after the other, and hands every finished run
-/// to `sink` at once.
-///
-/// Ends early when `stop` turns true: runs in flight are killed and leave no record. No process
-/// that was started is alive when this returns.
-///
-/// # Errors
-///
-/// Fails when the servers cannot be started or `sink` refuses a record; a run that fails is a
-/// record, not an error.
-pub async fn execute(
-    plan: &Arc<Plan>,
-    pairs: Vec<Vec<PlannedRun>>,
-    options: &Options,
-    stop: watch::Receiver<bool>,
-    sink: &mut Sink<'_>,
-) -> Result<(), RunError> {
-    let shared = Arc::new(Shared::new(plan, pairs, options)?);
-    let registry = shared.registry.clone();
-    let llm = LlmServer::start(any_port(), registry)
-        .await
-        .map_err(RunError::Servers)?;
-    let llm = Arc::new(llm);
-    let (halt, halted) = watch::channel(*stop.borrow());
-    let forward = tokio::spawn(forward_stop(stop, halt.clone()));
-    let (sender, mut finished) = mpsc::channel(16);
-    let mut workers = JoinSet::new();
-    for number in 0..options.jobs.max(1) {
-        let worker = Worker {
-            number,
-            shared: shared.clone(),
-            llm: llm.clone(),
-            stop: halted.clone(),
-        };
-        workers.spawn(worker.work(sender.clone()));
-    }
-    drop(sender);
+/// The mock servers and everything that is prepared once for all runs of a plan.
+pub struct Harness {
+    shared: Arc<Shared>,
+    llm: Arc<LlmServer>,
+}
 
-    let mut refused = None;
-    while let Some(run) = finished.recv().await {
-        if refused.is_none()
-            && let Err(error) = sink(run)
-        {
-            refused = Some(error);
-            halt.send_replace(true);
+impl Harness {
+    /// Starts the mock LLM and prepares the plan's inputs.
+    ///
+    /// # Errors
+    ///
+    /// Fails when no address can be bound.
+    pub async fn start(plan: Arc<Plan>, options: Options) -> Result<Self, RunError> {
+        let shared = Arc::new(Shared::new(plan, options));
+        let llm = LlmServer::start(any_port(), shared.registry.clone())
+            .await
+            .map_err(RunError::Servers)?;
+        Ok(Self {
+            shared,
+            llm: Arc::new(llm),
+        })
+    }
+
+    /// The name of the tokenizer that counts.
+    #[must_use]
+    pub fn tokenizer(&self) -> &'static str {
+        self.shared.registry.tokenizer()
+    }
+
+    /// Executes `pairs`, each a list of runs that go one after the other, and hands every finished
+    /// run to `sink` at once.
+    ///
+    /// Ends early when `stop` turns true: runs in flight are killed and leave no record. No
+    /// process that was started is alive when this returns.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a tool server cannot be started or `sink` refuses a record; a run that fails is
+    /// a record, not an error.
+    pub async fn execute(
+        &self,
+        pairs: Vec<Vec<PlannedRun>>,
+        stop: watch::Receiver<bool>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), RunError> {
+        let jobs = self.shared.options.jobs.clamp(1, pairs.len().max(1));
+        let pairs = Arc::new(Mutex::new(VecDeque::from(pairs)));
+        let (halt, halted) = watch::channel(*stop.borrow());
+        let forward = tokio::spawn(forward_stop(stop, halt.clone()));
+        let (sender, mut finished) = mpsc::channel(16);
+        let mut workers = JoinSet::new();
+        for number in 0..jobs {
+            let worker = Worker {
+                number,
+                pairs: pairs.clone(),
+                shared: self.shared.clone(),
+                llm: self.llm.clone(),
+                stop: halted.clone(),
+            };
+            workers.spawn(worker.work(sender.clone()));
         }
-    }
-    while let Some(ended) = workers.join_next().await {
-        ended?.map_err(RunError::Servers)?;
-    }
-    forward.abort();
-    match refused {
-        Some(error) => Err(RunError::Sink(error)),
-        None => Ok(()),
+        drop(sender);
+
+        let mut refused = None;
+        while let Some(run) = finished.recv().await {
+            if refused.is_none()
+                && let Err(error) = sink(run)
+            {
+                refused = Some(error);
+                halt.send_replace(true);
+            }
+        }
+        while let Some(ended) = workers.join_next().await {
+            ended?.map_err(RunError::Servers)?;
+        }
+        forward.abort();
+        match refused {
+            Some(error) => Err(RunError::Sink(error)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -173,7 +199,6 @@ async fn forward_stop(mut stop: watch::Receiver<bool>, halt: watch::Sender<bool>
 /// What all workers read.
 struct Shared {
     plan: Arc<Plan>,
-    pairs: Mutex<VecDeque<Vec<PlannedRun>>>,
     registry: Arc<Registry>,
     /// By scenario and input.
     inputs: HashMap<(String, String), PreparedInput>,
@@ -190,11 +215,7 @@ struct PreparedInput {
 }
 
 impl Shared {
-    fn new(
-        plan: &Arc<Plan>,
-        pairs: Vec<Vec<PlannedRun>>,
-        options: &Options,
-    ) -> Result<Self, RunError> {
+    fn new(plan: Arc<Plan>, options: Options) -> Self {
         let inputs = plan
             .record
             .inputs
@@ -225,22 +246,14 @@ impl Shared {
             .iter()
             .map(|configuration| (configuration.name.clone(), configuration.env.clone()))
             .collect();
-        Ok(Self {
-            plan: plan.clone(),
-            pairs: Mutex::new(pairs.into()),
+        Self {
             registry: Arc::new(Registry::new(Arc::default())),
             inputs,
             models,
             environments,
-            options: options.clone(),
-        })
-    }
-
-    fn next_pair(&self) -> Option<Vec<PlannedRun>> {
-        self.pairs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
+            options,
+            plan,
+        }
     }
 
     fn scenario(&self, name: &str) -> &Scenario {
@@ -254,6 +267,7 @@ impl Shared {
 
 struct Worker {
     number: usize,
+    pairs: Arc<Mutex<VecDeque<Vec<PlannedRun>>>>,
     shared: Arc<Shared>,
     llm: Arc<LlmServer>,
     stop: watch::Receiver<bool>,
@@ -262,7 +276,7 @@ struct Worker {
 impl Worker {
     async fn work(self, sender: mpsc::Sender<FinishedRun>) -> io::Result<()> {
         let tools = ToolServer::start(any_port(), self.shared.registry.clone()).await?;
-        while let Some(pair) = self.shared.next_pair() {
+        while let Some(pair) = self.next_pair() {
             for planned in pair {
                 if *self.stop.borrow() {
                     return Ok(());
@@ -276,6 +290,11 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    fn next_pair(&self) -> Option<Vec<PlannedRun>> {
+        let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        pairs.pop_front()
     }
 
     /// Executes one run; `None` when it was told to stop.

@@ -8,6 +8,7 @@
 //! It writes no run folder, judges nothing and prints nothing; records go to the caller's sink.
 
 mod assemble;
+mod call_record;
 mod execute;
 mod launcher;
 mod leaks;
@@ -17,6 +18,6 @@ mod score;
 mod step_result;
 mod watch;
 
-pub use execute::{FinishedRun, Options, RunError, Sink, Subject, execute, pairs_of};
+pub use execute::{FinishedRun, Harness, Options, RunError, Sink, Subject, pairs_of};
 pub use launcher::{LaunchReport, launch};
 pub use probe::{ProbeError, effective_settings};

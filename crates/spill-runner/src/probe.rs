@@ -1,6 +1,5 @@
 //! Asks the subject, before the first run, what it makes of each configuration's settings.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -170,6 +169,8 @@ fn subject_words(subject: &Subject) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
     use spill_record::ConfigurationRole;
 

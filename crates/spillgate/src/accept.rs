@@ -4,11 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use spill_record::{
-    FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA,
-    Versions,
-};
-use spill_runner::{Options, Subject, effective_settings, execute, pairs_of};
+use spill_record::{FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA, Versions};
+use spill_runner::{FinishedRun, Harness, Options, Subject, effective_settings, pairs_of};
 use spill_scenario::{Plan, sensitivity_runs};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -117,42 +114,38 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
     for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
         configuration.effective_settings = Some(settings);
     }
-    let mut folder =
-        new_folder(args, &plan, options).map_err(|error| Failure::usage(VERB, error))?;
     let plan = Arc::new(plan);
+    let internal = |error| Failure::internal(VERB, error);
+    let harness = Harness::start(plan.clone(), options.clone())
+        .await
+        .map_err(internal)?;
+    let mut folder = new_folder(args, &plan, options, harness.tokenizer())
+        .map_err(|error| Failure::usage(VERB, error))?;
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
-    let ordered = plan
+
+    let runs = plan
         .execution_order
         .iter()
         .map(|&index| plan.record.runs[index].clone());
     let progress = Progress::new(args.quiet || args.json, plan.record.runs.len());
-    let mut record = |finished: spill_runner::FinishedRun| {
+    let mut record = |finished: FinishedRun| {
         folder.append(&finished.record, &finished.calls)?;
         progress.finished(&finished.record);
         Ok(())
     };
-    execute(&plan, pairs_of(ordered), options, stop.clone(), &mut record)
+    harness
+        .execute(pairs_of(runs), stop.clone(), &mut record)
         .await
-        .map_err(|error| Failure::internal(VERB, error))?;
+        .map_err(internal)?;
     progress.close();
-    if !*stop.borrow() {
-        show_profiles(&plan, options, &stop, &mut folder).await?;
-    }
-    Ok(folder.path().to_owned())
-}
 
-/// Runs the extra pairs that show the decision under each pure profile.
-async fn show_profiles(
-    plan: &Arc<Plan>,
-    options: &Options,
-    stop: &watch::Receiver<bool>,
-    folder: &mut RunFolder,
-) -> Result<(), Failure> {
-    let mut record =
-        |finished: spill_runner::FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
-    execute(plan, pairs_of(sensitivity_runs(plan)), options, stop.clone(), &mut record)
+    // Extra pairs for the profiles that the population did not draw.
+    let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
+    harness
+        .execute(pairs_of(sensitivity_runs(&plan)), stop, &mut record)
         .await
-        .map_err(|error| Failure::internal(VERB, error))
+        .map_err(internal)?;
+    Ok(folder.path().to_owned())
 }
 
 /// Turns true at the first interrupt or termination signal.
@@ -173,10 +166,15 @@ fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
 /// How often another name is tried when a folder of the same millisecond and plan stands already.
 const NAME_TRIES: u32 = 20;
 
-fn new_folder(args: &AcceptArgs, plan: &Plan, options: &Options) -> Result<RunFolder, FolderError> {
+fn new_folder(
+    args: &AcceptArgs,
+    plan: &Plan,
+    options: &Options,
+    tokenizer: &str,
+) -> Result<RunFolder, FolderError> {
     let mut tries = 0;
     loop {
-        match RunFolder::create(&args.out, &manifest(plan, options)) {
+        match RunFolder::create(&args.out, &manifest(plan, options, tokenizer)) {
             Err(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
             {
@@ -188,7 +186,7 @@ fn new_folder(args: &AcceptArgs, plan: &Plan, options: &Options) -> Result<RunFo
     }
 }
 
-fn manifest(plan: &Plan, options: &Options) -> Manifest {
+fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manifest {
     let (started_at, name) = host::now();
     let (commit, dirty) = host::commit();
     Manifest {
@@ -202,7 +200,7 @@ fn manifest(plan: &Plan, options: &Options) -> Manifest {
         base_seed: plan.options.base_seed,
         versions: Versions {
             spillgate: env!("CARGO_PKG_VERSION").to_owned(),
-            tokenizer: spill_mocks::tokenizer_name().to_owned(),
+            tokenizer: tokenizer.to_owned(),
         },
         commit,
         dirty,
