@@ -7,7 +7,7 @@ mod source;
 
 use std::ops::Range;
 
-pub(crate) use inputs::Folder;
+pub(crate) use inputs::{Folder, natural_class};
 pub(crate) use source::text_of;
 
 use crate::error::{Place, ScenarioError};
