@@ -45,7 +45,7 @@ pub(crate) fn segments(stored: &Stored<'_>) -> Vec<Segment> {
 
 impl Segment {
     fn end(&self) -> u64 {
-        self.start + self.text.len() as u64
+        self.start.saturating_add(self.text.len() as u64)
     }
 }
 

@@ -43,7 +43,7 @@ impl Usage {
 pub(crate) struct Completion {
     id: String,
     model: String,
-    action: Action,
+    pub(crate) action: Action,
     is_cut: bool,
     pub(crate) usage: Usage,
     pub(crate) stream: bool,

@@ -91,7 +91,7 @@ pub(crate) struct Piece<'v> {
 
 impl Piece<'_> {
     pub(crate) fn range(&self) -> Range<u64> {
-        self.start..self.start + self.text.len() as u64
+        self.start..self.start.saturating_add(self.text.len() as u64)
     }
 }
 
