@@ -366,3 +366,6 @@ pub(crate) fn unit_interval(seed: u64, purpose: &str) -> f64 {
     let numerator = bits as f64;
     numerator / 9_007_199_254_740_992.0
 }
+
+#[cfg(test)]
+mod tests;

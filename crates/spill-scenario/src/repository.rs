@@ -216,9 +216,8 @@ impl Git<'_> {
                 Err(_) => return Ok(Err("git cannot read it")),
             }
         };
-        let diff = match self.diff(commits, old_path, path)? {
-            Ok(diff) => diff,
-            Err(_) => return Ok(Err("git cannot compare it")),
+        let Ok(diff) = self.diff(commits, old_path, path)? else {
+            return Ok(Err("git cannot compare it"));
         };
         if [&content, &diff]
             .iter()

@@ -66,17 +66,23 @@ pub(super) fn input(
         })
         .transpose()?;
     only_keys_of_its_source(source, raw, kind)?;
+    let at_its_path = |error| at_path(source, raw, error);
     let (data, mut facts) = match kind {
         Source::Generated => generated(source, raw)?,
-        Source::Directory => directory(source, raw, folder)?,
+        Source::Directory => directory(source, raw, folder).map_err(at_its_path)?,
         Source::Document => (
-            document_file::read(&on_disk(source, raw, folder)?)?,
+            document_file::read(&on_disk(source, raw, folder)?).map_err(at_its_path)?,
             Vec::new(),
         ),
         Source::Repository => {
             let range = needed(source, raw, raw.range.as_ref(), "range")?;
             let path = on_disk(source, raw, folder)?;
-            (repository::read(&path, range.get_ref())?.0, Vec::new())
+            (
+                repository::read(&path, range.get_ref())
+                    .map_err(at_its_path)?
+                    .0,
+                Vec::new(),
+            )
         }
     };
     if data.recipe != recipe {
@@ -101,6 +107,31 @@ pub(super) fn input(
         facts,
         facts_origin: origin,
     })
+}
+
+/// Gives an error about what a scenario names the place where it names it; errors with a place of
+/// their own keep that.
+fn at_path(source: &SourceText<'_>, raw: &RawInput, error: ScenarioError) -> ScenarioError {
+    let (problem, way_out) = match error {
+        ScenarioError::Unreadable {
+            file,
+            source,
+            way_out,
+        } => (format!("{file} cannot be read: {source}"), way_out),
+        ScenarioError::Unusable {
+            file,
+            problem,
+            way_out,
+        } => (format!("{file} {problem}"), way_out),
+        ScenarioError::Invalid { .. }
+        | ScenarioError::TooManyRuns { .. }
+        | ScenarioError::Plan { .. } => return error,
+    };
+    let span = raw
+        .path
+        .as_ref()
+        .map_or_else(|| raw.source.span(), Spanned::span);
+    source.invalid(span, problem, way_out)
 }
 
 /// The class that an input has without being told: by its largest result as served.

@@ -53,3 +53,6 @@ pub(crate) fn parse(
     let raw = source::from_toml::<raw::RawScenario>(&source)?;
     check::scenario(&source, raw, folder)
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,11 +62,15 @@ fn explain(source: &SourceText<'_>, error: &toml::de::Error) -> ScenarioError {
             format!("add `{key} = …`; scenarios/README.md describes every key"),
         );
     }
-    source.invalid(
-        span,
-        message,
-        "scenarios/README.md names the type of every key",
-    )
+    let message = ["u32", "u64"]
+        .iter()
+        .fold(message.to_owned(), |message, kind| {
+            message.replace(
+                &format!("expected {kind}"),
+                "expected a whole number that fits",
+            )
+        });
+    source.invalid(span, message, "scenarios/README.md describes every key")
 }
 
 /// Returns the known word that a typo most likely stands for, when one is close enough.

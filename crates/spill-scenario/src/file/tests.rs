@@ -1,0 +1,412 @@
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::{Scenario, ScenarioError, defaults, load};
+
+/// The smallest scenario that says all it has to.
+const PLAIN: &str = r#"name = "mine"
+recipe = "review"
+system = "You review."
+prompt = "Review."
+
+[[inputs]]
+name = "one"
+source = "generated"
+generator = "review-small"
+seed = 1
+
+[[configurations]]
+name = "off"
+role = "control"
+enabled = false
+
+[[configurations]]
+name = "on"
+role = "candidate"
+shipped = true
+threshold_bytes = "128KiB"
+"#;
+
+fn load_text(text: impl AsRef<[u8]>) -> Result<Scenario, ScenarioError> {
+    let folder = TempDir::new().expect("a temporary folder");
+    load_in(&folder, text)
+}
+
+fn load_in(folder: &TempDir, text: impl AsRef<[u8]>) -> Result<Scenario, ScenarioError> {
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, text).expect("a file");
+    load(&path).map_err(|error| ScenarioError::Plan {
+        problem: error
+            .to_string()
+            .replace(&folder.path().display().to_string(), "DIR"),
+        way_out: String::new(),
+    })
+}
+
+fn error_of(text: impl AsRef<[u8]>) -> String {
+    match load_text(text) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string().trim_end_matches(" ()").to_owned(),
+    }
+}
+
+/// The error after replacing one piece of the plain scenario.
+fn with(from: &str, to: &str) -> String {
+    assert_eq!(PLAIN.matches(from).count(), 1, "{from:?} is there once");
+    format!("{to:?}\n    {}", error_of(PLAIN.replace(from, to)))
+}
+
+/// The error after putting a line in front of the first table.
+fn plus(line: &str) -> String {
+    with(
+        "prompt = \"Review.\"\n",
+        &format!("prompt = \"Review.\"\n{line}\n"),
+    )
+}
+
+/// The error after adding a table at the end.
+fn table(text: &str) -> String {
+    format!("{text:?}\n    {}", error_of(format!("{PLAIN}\n{text}\n")))
+}
+
+#[test]
+fn what_is_left_out_has_the_defaults() {
+    let scenario = load_text(PLAIN).expect("a scenario");
+    assert_eq!(scenario.repetitions, defaults::REPETITIONS);
+    assert_eq!(scenario.limits.iteration_limit, defaults::ITERATION_LIMIT);
+    assert_eq!(scenario.limits.max_runs, defaults::MAX_RUNS);
+    assert_eq!(scenario.model.slice_bytes, defaults::SLICE_BYTES);
+    assert_eq!(scenario.model.population, defaults::POPULATION.into());
+    assert_eq!(scenario.configurations[1].threshold_bytes, Some(131_072));
+    assert_eq!(scenario.inputs[0].class, spill_record::Class::Small);
+}
+
+#[test]
+fn files_that_are_no_scenario() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let read = |path: &Path| {
+        let error = load(path).expect_err("an error").to_string();
+        error.replace(&folder.path().display().to_string(), "DIR")
+    };
+    let lines = [
+        error_of(""),
+        error_of(" \n\n"),
+        error_of(b"name = \"caf\xe9\"\n"),
+        error_of(b"\x7fELF\x02\x01\0\0\0\0"),
+        error_of("this is prose, not TOML\n"),
+        error_of("name = \"a\"\nname = \"b\"\n"),
+        error_of("name = \"open\n"),
+        error_of("{\"name\": \"json\"}"),
+        error_of("name = \"mine\"\n"),
+        read(&folder.path().join("missing.toml")),
+        read(folder.path()),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn keys_and_types() {
+    let lines = [
+        plus("repetition = 5"),
+        plus("temperature = 0.5"),
+        with("prompt = \"Review.\"", "promt = \"Review.\""),
+        with("prompt = \"Review.\"", ""),
+        with("seed = 1", "seed = \"one\""),
+        with("seed = 1", "seed = -1"),
+        with("shipped = true", "shipped = \"yes\""),
+        with(
+            "threshold_bytes = \"128KiB\"",
+            "threshold_bytes = \"128kB\"",
+        ),
+        with("threshold_bytes = \"128KiB\"", "threshold_bytes = -1"),
+        with("threshold_bytes = \"128KiB\"", "threshold_bytes = 1.5"),
+        with(
+            "threshold_bytes = \"128KiB\"",
+            "treshold_bytes = \"128KiB\"",
+        ),
+        plus("repetitions = 5.5"),
+        plus("repetitions = 5000000000"),
+        table("[model]\nslice = 5"),
+        table("[limits]\niteration_limits = 5"),
+        table("[rules]\nallowance = 5"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn impossible_values() {
+    let lines = [
+        plus("repetitions = 0"),
+        plus("repetitions = 501"),
+        with("name = \"mine\"", "name = \"../mine\""),
+        with("name = \"mine\"", "name = \"\""),
+        with("name = \"one\"", "name = \"-one\""),
+        with("name = \"on\"", "name = \"a/b\""),
+        with("recipe = \"review\"", "recipe = \"reviews\""),
+        with("recipe = \"review\"", "recipe = \"chat\""),
+        with("recipe = \"review\"", "recipe = \"document\""),
+        with("prompt = \"Review.\"", "prompt = \"  \""),
+        table("[limits]\niteration_limit = 0"),
+        table("[limits]\nrun_timeout_ms = 5"),
+        table("[limits]\nmax_runs = 9"),
+        table("[model]\nslice_bytes = 0"),
+        table("[model]\nname = \"a b\""),
+        table("[model]\npatterns = [\"(open\"]"),
+        table("[model]\npopulation = { selective = 0.6, hasty = 0.1 }"),
+        table("[model]\npopulation = { selective = 1.5, hasty = -0.5 }"),
+        table("[model]\npopulation = { selective = nan }"),
+        table("[model]\npopulation = { selectiv = 1.0 }"),
+        table("[model]\npopulation = { careless = 1.0 }"),
+        table("[rules]\nquality_allowance = 1.5"),
+        table("[rules]\ninput_tokens_ratio_limit = nan"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn configurations_that_make_no_ladder() {
+    let enabled = "CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED";
+    let threshold = "CLERUM_WORKFLOW_TOOL_SPILLOVER_THRESHOLD";
+    let env = |name: &str, value: &str| {
+        with(
+            "shipped = true",
+            &format!("shipped = true\nenv = {{ {name} = \"{value}\" }}"),
+        )
+    };
+    let more = |text: &str| table(&format!("[[configurations]]\n{text}"));
+    let lines = [
+        with(
+            "role = \"control\"\nenabled = false",
+            "role = \"candidate\"\nenabled = false",
+        ),
+        with("role = \"candidate\"", "role = \"control\""),
+        with("role = \"candidate\"", "role = \"contestant\""),
+        with("shipped = true\n", ""),
+        with("enabled = false", "enabled = false\nshipped = true"),
+        format!(
+            "the control ships\n    {}",
+            error_of(
+                PLAIN
+                    .replace("shipped = true\n", "")
+                    .replace("enabled = false", "enabled = false\nshipped = true")
+            )
+        ),
+        with("shipped = true", "enabled = true"),
+        with("name = \"on\"", "name = \"off\""),
+        with("threshold_bytes = \"128KiB\"\n", ""),
+        with("enabled = false", "enabled = false\nthreshold_bytes = 5"),
+        more("name = \"b\"\nrole = \"candidate\"\nshipped = true\nthreshold_bytes = 5"),
+        env(enabled, "false"),
+        env(threshold, "32768"),
+        with(
+            "enabled = false",
+            &format!("enabled = false\nenv = {{ {enabled} = \" TRUE \" }}"),
+        ),
+        with(
+            "shipped = true",
+            "shipped = true\nenv = { \"A=B\" = \"x\" }",
+        ),
+        with("shipped = true", "shipped = true\nenv = { A = 5 }"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn settings_that_only_the_subject_can_judge_are_left_to_it() {
+    let refused = "shipped = true\nenv = { CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED = \"perhaps\" }";
+    load_text(PLAIN.replace("shipped = true", refused)).expect("a scenario");
+}
+
+#[test]
+fn inputs_that_lead_nowhere() {
+    let second = |text: &str| table(&format!("[[inputs]]\nname = \"two\"\n{text}"));
+    let lines = [
+        with(
+            "generator = \"review-small\"",
+            "generator = \"review-smal\"",
+        ),
+        with("generator = \"review-small\"", "generator = \"poems\""),
+        with("generator = \"review-small\"", ""),
+        with("source = \"generated\"", "source = \"generatd\""),
+        with("seed = 1", "seed = 1\npath = \"x\""),
+        with("seed = 1", "seed = 1\nclass = \"huge\""),
+        table(
+            "[[inputs]]\nname = \"one\"\nsource = \"generated\"\ngenerator = \"handbook\"\nseed = 1",
+        ),
+        second("source = \"directory\""),
+        second("source = \"directory\"\npath = \"no/folder\""),
+        second("source = \"document\"\npath = \"missing.md\""),
+        second("source = \"repository\"\npath = \".\""),
+        second("source = \"repository\"\npath = \"no/folder\"\nrange = \"A..B\""),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+    let none = PLAIN.replace("[[inputs]]", "[[inputs_]]");
+    assert!(error_of(none).contains("unknown key"));
+    let start = PLAIN.find("[[inputs]]").expect("there");
+    let end = PLAIN.find("[[configurations]]").expect("there");
+    let empty = format!("inputs = []\n{}{}", &PLAIN[..start], &PLAIN[end..]);
+    insta::assert_snapshot!(error_of(empty));
+}
+
+const DIRECTORY: &str = "source = \"directory\"\npath = \"change\"\n";
+
+/// Loads a scenario whose input is a folder with these files.
+fn directory(files: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let folder = TempDir::new().expect("a temporary folder");
+    for (name, text) in files {
+        let path = folder.path().join("change").join(name);
+        fs::create_dir_all(path.parent().expect("it has a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    let generated = "source = \"generated\"\ngenerator = \"review-small\"\nseed = 1\n";
+    load_in(&folder, PLAIN.replace(generated, DIRECTORY))
+}
+
+#[test]
+fn a_directory_of_files_before_and_after_is_a_change() {
+    let scenario = directory(&[
+        ("before/a.py", "x = 1\n"),
+        ("after/a.py", "x = 2\n"),
+        ("before/same.py", "y = 1\n"),
+        ("after/same.py", "y = 1\n"),
+        ("before/gone.py", "z = 1\n"),
+        ("after/new/n.py", "n = 1"),
+        (
+            "facts.toml",
+            "[[facts]]\nid = \"f\"\nexpect = \"x\"\ncarrier = \"diff of a.py\"\n",
+        ),
+    ])
+    .expect("a scenario");
+    let input = &scenario.inputs[0];
+    let files: Vec<_> = input
+        .data
+        .files
+        .iter()
+        .map(|file| format!("{} {}\n{}", file.status, file.path, file.diff))
+        .collect();
+    insta::assert_snapshot!(files.join("\n"));
+    assert_eq!(input.facts[0].carrier, "diff of a.py");
+    assert_eq!(input.facts[0].place, None);
+}
+
+#[test]
+fn facts_that_fit_nothing() {
+    let fact = |text: &str| {
+        let error = directory(&[("after/a.py", "x = 1\n"), ("facts.toml", text)]);
+        error
+            .expect_err("an error")
+            .to_string()
+            .trim_end_matches(" ()")
+            .to_owned()
+    };
+    let lines = [
+        fact("[[facts]]\nid = \"f\"\nexpect = \"\"\ncarrier = \"a.py\"\n"),
+        fact("[[facts]]\nid = \"f\"\nexpect = \"x\"\ncarrier = \"b.py\"\n"),
+        fact("[[facts]]\nid = \"f\"\nexpect = \"x\"\ncarrier = \"elsewhere/other.rs\"\n"),
+        fact("[[facts]]\nid = \"f\"\nexpect = \"x\"\ncarrier = \"a.py\"\nplace = \"ending\"\n"),
+        fact("[[fact]]\nid = \"f\"\n"),
+        fact(
+            "[[facts]]\nid = \"f\"\nexpect = \"x\"\ncarrier = \"a.py\"\n\
+             [[facts]]\nid = \"f\"\nexpect = \"y\"\ncarrier = \"a.py\"\n",
+        ),
+        directory(&[("facts.toml", "")])
+            .expect_err("an error")
+            .to_string(),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn the_checked_in_scenarios_load_from_disk_as_they_are_built_in() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let from_disk: Vec<_> = ["review.toml", "document.toml"]
+        .iter()
+        .map(|name| load(&root.join(name)).expect("a scenario"))
+        .collect();
+    assert_eq!(
+        from_disk,
+        crate::built_in().expect("the built-in scenarios load")
+    );
+}
+
+#[test]
+fn the_built_in_scenarios_spell_the_defaults_out() {
+    for scenario in crate::built_in().expect("the built-in scenarios load") {
+        assert_eq!(scenario.repetitions, defaults::REPETITIONS);
+        assert_eq!(scenario.model.name, defaults::MODEL_NAME);
+        assert_eq!(scenario.model.population, defaults::POPULATION.into());
+        assert_eq!(
+            scenario.model.context_window_tokens,
+            defaults::CONTEXT_WINDOW_TOKENS
+        );
+        assert_eq!(scenario.model.parallel_calls, defaults::PARALLEL_CALLS);
+        assert_eq!(scenario.model.slice_bytes, defaults::SLICE_BYTES);
+        assert_eq!(
+            scenario.model.reading_budget_bytes,
+            defaults::READING_BUDGET_BYTES
+        );
+        assert_eq!(scenario.model.max_findings, defaults::MAX_FINDINGS);
+        assert_eq!(scenario.limits.iteration_limit, defaults::ITERATION_LIMIT);
+        assert_eq!(scenario.limits.step_timeout_ms, defaults::STEP_TIMEOUT_MS);
+        assert_eq!(scenario.limits.run_timeout_ms, defaults::RUN_TIMEOUT_MS);
+        assert_eq!(scenario.limits.max_runs, defaults::MAX_RUNS);
+        let rules = &scenario.rules;
+        assert_eq!(
+            rules.input_tokens_ratio_limit,
+            defaults::INPUT_TOKENS_RATIO_LIMIT
+        );
+        assert_eq!(
+            rules.large_input_tokens_ratio_limit,
+            defaults::LARGE_INPUT_TOKENS_RATIO_LIMIT
+        );
+        assert_eq!(rules.quality_allowance, defaults::QUALITY_ALLOWANCE);
+        assert_eq!(rules.derived_facts_needed, defaults::DERIVED_FACTS_NEEDED);
+        assert_eq!(rules.infrastructure_budget, defaults::INFRASTRUCTURE_BUDGET);
+    }
+}
+
+/// The table stands in the module's documentation and in scenarios/README.md, word for word.
+#[test]
+fn the_table_of_defaults_is_the_same_in_both_places() {
+    let readme = include_str!("../../../../scenarios/README.md");
+    let module = include_str!("../defaults.rs");
+    let rows = |text: &str, prefix: &str| -> Vec<String> {
+        text.lines()
+            .filter_map(|line| line.strip_prefix(prefix))
+            .filter(|line| {
+                line.starts_with("| `") && line.contains("http")
+                    || line.contains("no published figure")
+            })
+            .map(str::to_owned)
+            .collect()
+    };
+    let in_module = rows(module, "//! ");
+    assert_eq!(in_module.len(), 7);
+    assert_eq!(rows(readme, ""), in_module);
+    let population = defaults::POPULATION
+        .map(|(profile, share)| format!("{} {share}", profile.name()))
+        .join(", ");
+    for (key, value) in [
+        (
+            "context_window_tokens",
+            defaults::CONTEXT_WINDOW_TOKENS.to_string(),
+        ),
+        ("iteration_limit", defaults::ITERATION_LIMIT.to_string()),
+        ("parallel_calls", defaults::PARALLEL_CALLS.to_string()),
+        ("slice_bytes", defaults::SLICE_BYTES.to_string()),
+        (
+            "reading_budget_bytes",
+            defaults::READING_BUDGET_BYTES.to_string(),
+        ),
+        ("population", population),
+        ("max_findings", defaults::MAX_FINDINGS.to_string()),
+    ] {
+        let start = format!("| `{key}` | {value} | ");
+        assert!(
+            in_module.iter().any(|row| row.starts_with(&start)),
+            "no row {start:?}"
+        );
+    }
+}
