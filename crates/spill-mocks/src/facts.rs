@@ -89,3 +89,61 @@ fn sources(input: &InputData) -> Vec<Source<'_>> {
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use spill_scenario::Profile;
+
+    use super::*;
+    use crate::model::{Action, respond};
+    use crate::request::View;
+    use crate::testing::{Agent, document, mock_run, review, spec};
+
+    fn check_self_consistent(input: InputData, max_findings: u64, count: usize) {
+        let model = ModelSpec {
+            max_findings,
+            ..spec()
+        };
+        let facts = derive_facts(&input, &model);
+        assert_eq!(facts.len(), count);
+        let run = mock_run(input, Profile::Hasty, model);
+        let answer = Agent::new(&run, usize::MAX).run(|body| -> Action {
+            respond(&View::parse(body.as_bytes()).expect("a request"), &run)
+        });
+        let lines: Vec<_> = answer.lines().collect();
+        let expected: Vec<_> = facts
+            .iter()
+            .map(|fact| format!("- {}", fact.expect))
+            .collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_model_that_sees_everything_finds_exactly_the_derived_facts() {
+        check_self_consistent(review(), 100, 3);
+        check_self_consistent(review(), 2, 2);
+        check_self_consistent(document(), 100, 6);
+        check_self_consistent(document(), 4, 4);
+    }
+
+    #[test]
+    fn a_fact_names_its_carrier_the_served_size_and_its_place() {
+        let mut input = review();
+        input.files[2].diff.push_str("+// TODO: only_here\n");
+        let facts = derive_facts(&input, &spec());
+        let shown: Vec<_> = facts
+            .iter()
+            .map(|fact| {
+                let place = fact.place.expect("a place");
+                format!(
+                    "{} {} {} {} {place:?}",
+                    fact.id, fact.expect, fact.carrier, fact.carrier_bytes
+                )
+            })
+            .collect();
+        insta::assert_snapshot!("derived_facts", shown.join("\n"));
+        let run = mock_run(input, Profile::Hasty, spec());
+        let served = run.served.file("b.rs").expect("a file").len() as u64;
+        assert_eq!(facts[1].carrier_bytes, served);
+    }
+}

@@ -95,3 +95,172 @@ fn lines_without_canaries(preview: &Preview) -> u64 {
         preview.lines
     }
 }
+
+#[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "sets of one range are meant"
+)]
+mod tests {
+    use super::*;
+    use crate::result::{Form, ToolText};
+    use crate::seen::Piece;
+    use crate::testing::spec;
+
+    /// A stored text of 100,000 bytes in 1,000 lines; head and tail of 1,000 bytes are in view.
+    fn check(
+        subject: Subject,
+        profile: Profile,
+        slices: &[Range<u64>],
+        hunks: &[(u64, u64)],
+        expected: &[Range<u64>],
+    ) {
+        let shown = "x".repeat(1000);
+        let preview = format!(
+            r#"{{"spilled":true,"spillover_ref":"r","size_bytes":100000,"lines":1000,"head":"{shown}","tail":"{shown}"}}"#
+        );
+        let parsed = ToolText::parse(&preview);
+        let Form::Preview(preview) = &parsed.form else {
+            panic!("a preview")
+        };
+        let text = "y".repeat(100_000);
+        let mut stored = Stored::new(preview, &parsed);
+        for slice in slices {
+            let len = usize::try_from(slice.end - slice.start).expect("small");
+            stored.read_bytes += len as u64;
+            stored.pieces.push(Piece {
+                start: slice.start,
+                text: &text[..len],
+            });
+        }
+        let hunks: Vec<_> = hunks
+            .iter()
+            .map(|(first_line, lines)| Hunk {
+                first_line: *first_line,
+                lines: *lines,
+            })
+            .collect();
+        let spec = ModelSpec {
+            reading_budget_bytes: 20_000,
+            ..spec()
+        };
+        let found = wanted(subject, &stored, &hunks, profile, &spec, 4000);
+        assert_eq!(found, expected, "{subject:?} {profile:?} {slices:?}");
+    }
+
+    #[test]
+    fn a_hasty_model_reads_nothing() {
+        check(Subject::File, Profile::Hasty, &[], &[(500, 1)], &[]);
+        check(Subject::List, Profile::Hasty, &[], &[], &[]);
+    }
+
+    #[test]
+    fn a_diligent_model_reads_what_is_not_in_view() {
+        check(Subject::File, Profile::Diligent, &[], &[], &[1000..99_000]);
+        check(
+            Subject::Diff,
+            Profile::Diligent,
+            &[1000..5000, 9000..98_000],
+            &[],
+            &[5000..9000, 98_000..99_000],
+        );
+        check(
+            Subject::Document,
+            Profile::Diligent,
+            &[500..99_500],
+            &[],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_selective_model_reads_the_start_and_keeps_a_slice_for_the_end() {
+        check(
+            Subject::Document,
+            Profile::Selective,
+            &[],
+            &[],
+            &[1000..17_000, 95_000..99_000],
+        );
+        check(
+            Subject::Diff,
+            Profile::Selective,
+            &[1000..9000],
+            &[],
+            &[9000..17_000, 95_000..99_000],
+        );
+        check(
+            Subject::Diff,
+            Profile::Selective,
+            &[1000..17_000],
+            &[],
+            &[95_000..99_000],
+        );
+        check(
+            Subject::Document,
+            Profile::Selective,
+            &[1000..17_000, 95_000..99_000],
+            &[],
+            &[],
+        );
+        check(Subject::List, Profile::Selective, &[], &[], &[1000..99_000]);
+    }
+
+    #[test]
+    fn a_selective_model_reads_files_around_hunks() {
+        check(Subject::File, Profile::Selective, &[], &[], &[]);
+        check(
+            Subject::File,
+            Profile::Selective,
+            &[],
+            &[(500, 0)],
+            &[48_000..52_000],
+        );
+        check(
+            Subject::File,
+            Profile::Selective,
+            &[],
+            &[(490, 20)],
+            &[48_000..52_000],
+        );
+        check(
+            Subject::File,
+            Profile::Selective,
+            &[],
+            &[(500, 0), (520, 0)],
+            &[48_000..54_000],
+        );
+        check(
+            Subject::File,
+            Profile::Selective,
+            &[48_000..52_000],
+            &[(500, 0), (520, 0)],
+            &[52_000..54_000],
+        );
+        // Clamped to the text, and what head and tail show is not read again.
+        check(
+            Subject::File,
+            Profile::Selective,
+            &[],
+            &[(0, 0)],
+            &[1000..4000],
+        );
+        check(
+            Subject::File,
+            Profile::Selective,
+            &[],
+            &[(5000, 9)],
+            &[96_000..99_000],
+        );
+    }
+
+    #[test]
+    fn a_selective_model_stops_at_its_budget() {
+        let hunks: Vec<_> = (1..10).map(|number| (number * 100, 0)).collect();
+        let first: Vec<_> = (1..6)
+            .map(|number| number * 10_000 - 2000..number * 10_000 + 2000)
+            .collect();
+        check(Subject::File, Profile::Selective, &[], &hunks, &first);
+        check(Subject::File, Profile::Selective, &first, &hunks, &[]);
+    }
+}

@@ -110,7 +110,22 @@ pub(crate) struct Stored<'v> {
     hunks: Vec<Hunk>,
 }
 
-impl Stored<'_> {
+impl<'v> Stored<'v> {
+    /// What a preview alone shows.
+    pub(crate) fn new(preview: &'v Preview, result: &'v ToolText) -> Self {
+        let tail_start = preview.size - preview.tail.len() as u64;
+        let shown = [(0, &preview.head), (tail_start, &preview.tail)];
+        let pieces = shown.into_iter().map(|(start, text)| Piece { start, text });
+        Self {
+            preview,
+            pieces: pieces.filter(|piece| !piece.text.is_empty()).collect(),
+            read_bytes: 0,
+            failures: 0,
+            may_retry: false,
+            hunks: result.hunks().to_vec(),
+        }
+    }
+
     /// Ranges in view, as a set.
     pub(crate) fn in_view(&self) -> Vec<Range<u64>> {
         union(self.pieces.iter().map(Piece::range))
@@ -209,7 +224,7 @@ impl<'v> Seen<'v> {
             Form::Whole | Form::Slice(_) => entry.outcome = Outcome::Text(result),
             Form::Preview(_) if matches!(entry.outcome, Outcome::Text(_)) => {}
             Form::Preview(preview) => {
-                entry.outcome = Outcome::Stored(stored(preview, result));
+                entry.outcome = Outcome::Stored(Stored::new(preview, result));
                 self.by_reference.insert(&preview.reference, index);
             }
         }
@@ -262,24 +277,6 @@ impl<'v> Seen<'v> {
             }
         }
     }
-}
-
-fn stored<'v>(preview: &'v Preview, result: &'v ToolText) -> Stored<'v> {
-    let mut stored = Stored {
-        preview,
-        pieces: Vec::new(),
-        read_bytes: 0,
-        failures: 0,
-        may_retry: false,
-        hunks: result.hunks().to_vec(),
-    };
-    let tail_start = preview.size - preview.tail.len() as u64;
-    for (start, text) in [(0, &preview.head), (tail_start, &preview.tail)] {
-        if !text.is_empty() {
-            stored.pieces.push(Piece { start, text });
-        }
-    }
-    stored
 }
 
 fn asked_range(call: &Call) -> Range<u64> {

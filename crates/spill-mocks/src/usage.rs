@@ -231,3 +231,29 @@ impl PromptCache {
         self.known.extend(prompt.ends.iter().map(|(hash, _)| *hash));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_costs_its_texts_and_the_published_overheads() {
+        let tokens = TokenCounter::o200k_base();
+        let body = r#"{"model":"m","messages":[{"role":"system","content":"Hello, world!"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"<tool-result>\nhello world\n</tool-result>"}],"tools":[]}"#;
+        let view = View::parse(body.as_bytes()).expect("a request");
+        let costs: Vec<_> = (0..3)
+            .map(|index| Cost::of(&view, index, &tokens))
+            .collect();
+        let count = |text: &str| tokens.count(text);
+        let call = count("c1") + count("read") + count("{}");
+        let result = count("c1") + count("<tool-result>\n") + 2 + count("\n</tool-result>");
+        assert_eq!(costs[0].tokens, MESSAGE_TOKENS + 4);
+        assert_eq!(costs[1].tokens, MESSAGE_TOKENS + call);
+        assert_eq!(costs[2].tokens, MESSAGE_TOKENS + result);
+        let prompt = Prefixes::new(&view, &costs, &tokens).prompt_tokens();
+        assert_eq!(
+            prompt,
+            3 * MESSAGE_TOKENS + 4 + call + result + count("[]") + PRIMING_TOKENS
+        );
+    }
+}
