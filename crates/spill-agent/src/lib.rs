@@ -28,6 +28,7 @@ mod retry;
 mod run_job;
 mod step;
 mod tally;
+mod tool_http;
 mod turn;
 
 pub use abort::{AbortHandle, AbortSignal, abort_pair};

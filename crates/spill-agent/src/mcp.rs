@@ -15,7 +15,10 @@ use serde_json::{Map, Value};
 use spill_engine::{Block, ToolResult};
 use tokio::sync::OnceCell;
 
-use crate::ports::{ToolFailure, ToolPort, ToolSpec};
+use crate::{
+    ports::{ToolFailure, ToolPort, ToolSpec},
+    tool_http::ToolHttp,
+};
 
 /// How long closing may take; a server may leave the request that ends its session unanswered.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -54,8 +57,10 @@ impl McpTools {
             .get_or_try_init(|| async {
                 let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
                     .max_json_response_size(MAX_RESULT_BYTES);
-                let transport =
-                    StreamableHttpClientTransport::with_client(self.client.clone(), config);
+                let transport = StreamableHttpClientTransport::with_client(
+                    ToolHttp(self.client.clone()),
+                    config,
+                );
                 ().serve(transport)
                     .await
                     .map_err(|error| ToolFailure::Unreachable(error.to_string()))
