@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use spill_record::{ConfigurationRecord, EndReason, InputRecord, Outcome, RunRecord, RunSet};
-use spill_verdict::{counted_records, median, share};
+use spill_verdict::{counted_records, median, ratio, share};
 
 use crate::durations::Durations;
 
@@ -110,6 +110,28 @@ impl<'a> Cell<'a> {
             .filter_map(|record| Some(pick(record)? as f64))
             .collect();
         Spread::of(&values)
+    }
+
+    /// Median of a count over that of `control`, over the repetitions that finished in both cells
+    /// and tell it; `None` when one of those does not tell it.
+    pub(crate) fn ratio_to(
+        &self,
+        control: &Cell<'_>,
+        pick: fn(&RunRecord) -> Option<u64>,
+    ) -> Option<f64> {
+        let off: HashMap<u32, &RunRecord> = control
+            .finished_records()
+            .map(|record| (record.repetition, record))
+            .collect();
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for record in self.finished_records() {
+            let Some(other) = off.get(&record.repetition) else {
+                continue;
+            };
+            ours.push(pick(record)? as f64);
+            theirs.push(pick(other)? as f64);
+        }
+        ratio(median(&ours), median(&theirs))
     }
 
     /// Sum of a count over the finished runs; `None` when none of them tells it.

@@ -156,8 +156,7 @@ fn wrap(chart: &Chart<'_>, body: &str) -> String {
         ..
     } = chart;
     format!(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" \
-         xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-title\">{}</title>\
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\"><title id=\"{id}-title\">{}</title>\
          <desc id=\"{id}-desc\">{}</desc>{inner}",
         SIZE.0,
         SIZE.1,

@@ -43,17 +43,23 @@ impl Durations {
     pub(crate) fn percentile_ms(&self, percentile: u8) -> Option<f64> {
         let beyond = u64::from(100 - percentile) * self.n();
         (beyond >= 100)
-            .then(|| self.micros.value_at_quantile(f64::from(percentile) / 100.0) as f64 / 1_000.0)
+            .then(|| self.millis(self.micros.value_at_quantile(f64::from(percentile) / 100.0)))
     }
 
     /// Shortest and longest, in milliseconds.
     pub(crate) fn range_ms(&self) -> Option<(f64, f64)> {
         (self.n() > 0).then(|| {
             (
-                self.micros.min() as f64 / 1_000.0,
-                self.micros.max() as f64 / 1_000.0,
+                self.millis(self.micros.min()),
+                self.millis(self.micros.max()),
             )
         })
+    }
+
+    /// The histogram names a bucket by its highest value; its lowest one is never above what was
+    /// recorded.
+    fn millis(&self, micros: u64) -> f64 {
+        self.micros.lowest_equivalent(micros) as f64 / 1_000.0
     }
 }
 

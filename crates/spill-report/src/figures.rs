@@ -1,6 +1,6 @@
 use serde::Serialize;
 use spill_record::{ConfigurationRole, RunRecord};
-use spill_verdict::{figure, grouped, percent, plain, ratio};
+use spill_verdict::{amount, figure, grouped, percent, plain};
 
 use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
 use crate::chart::{Bar, Chart, draw};
@@ -8,6 +8,9 @@ use crate::durations::{DEFINITION, PERCENTILES};
 
 /// What stands where a figure was not obtained.
 pub(crate) const NOTHING: &str = "n/a";
+
+/// Column of the token table that has a candidate's median in percent of its control's.
+pub(crate) const AGAINST_CONTROL: usize = 3;
 
 /// One measure: a table by input and configuration, with or without a chart over it.
 #[derive(Serialize)]
@@ -167,7 +170,7 @@ fn tokens(lines: &[Line<'_>]) -> Figure {
             vec![
                 count(spread),
                 middle(spread),
-                range(spread, whole),
+                range(spread, amount),
                 against(line, pick),
                 middle(line.cell.spread(|r| r.cached_input_tokens)),
                 middle(line.cell.spread(|r| r.output_tokens)),
@@ -207,7 +210,7 @@ fn iterations(lines: &[Line<'_>]) -> Figure {
             vec![
                 count(spread),
                 middle(spread),
-                range(spread, whole),
+                range(spread, amount),
                 middle(line.cell.spread(|r| r.llm_calls)),
                 middle(line.cell.spread(|r| r.tool_calls)),
                 grouped(line.cell.limit_hits()),
@@ -229,8 +232,8 @@ fn memory(lines: &[Line<'_>]) -> Figure {
             "chart-memory",
             "Peak memory",
             "median peak resident memory",
-            mebibytes,
-            |cell| cell.spread(pick),
+            |value| format!("{value:.1} MiB"),
+            |cell| cell.spread(pick).map(in_mebibytes),
         )),
         columns: vec!["n", "median", "least – most", "of control"],
         rows: rows(lines, |line| {
@@ -399,7 +402,7 @@ fn count(spread: Option<Spread>) -> String {
 }
 
 fn middle(spread: Option<Spread>) -> String {
-    spread.map_or_else(nothing, |spread| whole(spread.median))
+    spread.map_or_else(nothing, |spread| amount(spread.median))
 }
 
 fn range(spread: Option<Spread>, write: fn(f64) -> String) -> String {
@@ -408,31 +411,24 @@ fn range(spread: Option<Spread>, write: fn(f64) -> String) -> String {
     })
 }
 
-/// The cell's median over its control's.
+/// The cell's median over its control's, over the repetitions that finished under both.
 fn against(line: &Line<'_>, pick: fn(&RunRecord) -> Option<u64>) -> String {
-    let median = |cell: &Cell<'_>| cell.spread(pick).map(|spread| spread.median);
     let control = line
         .control
-        .filter(|control| !std::ptr::eq(*control, line.cell))
-        .and_then(median);
-    match ratio(median(line.cell), control) {
-        Some(ratio) => percent(ratio),
+        .filter(|control| !std::ptr::eq(*control, line.cell));
+    match control.and_then(|control| line.cell.ratio_to(control, pick)) {
+        Some(ratio) => of_control(ratio),
         None => "–".to_owned(),
     }
 }
 
-/// A count, or the half between two counts.
-fn whole(value: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts are not negative, and the cast saturates"
-    )]
-    let floor = value.floor() as u64;
-    if value.fract() == 0.0 {
-        grouped(floor)
+/// A percentage with one decimal, or as many as it takes not to read as 100 %.
+fn of_control(ratio: f64) -> String {
+    let tenths = (ratio * 1_000.0).round() / 10.0;
+    if tenths == 100.0 {
+        percent(ratio)
     } else {
-        format!("{}.5", grouped(floor))
+        format!("{} %", figure(tenths))
     }
 }
 
@@ -462,6 +458,17 @@ fn mebibytes(bytes: f64) -> String {
     format!("{:.1} MiB", bytes / 1_048_576.0)
 }
 
+/// The spread in MiB, so that an axis has round values.
+fn in_mebibytes(spread: Spread) -> Spread {
+    let scale = |bytes: f64| bytes / 1_048_576.0;
+    Spread {
+        median: scale(spread.median),
+        least: scale(spread.least),
+        most: scale(spread.most),
+        n: spread.n,
+    }
+}
+
 fn share_label(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
@@ -472,16 +479,18 @@ fn millis(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{short, whole};
+    use super::{of_control, short};
 
     #[test]
     fn counts_are_written_for_people() {
-        assert_eq!(whole(1_234.0), "1,234");
-        assert_eq!(whole(1_234.5), "1,234.5");
         assert_eq!(short(950.0), "950");
         assert_eq!(short(1_500.0), "1.5k");
         assert_eq!(short(250_000.0), "250k");
         assert_eq!(short(1_040_000.0), "1.04M");
         assert_eq!(short(0.0), "0");
+        assert_eq!(of_control(0.5), "50 %");
+        assert_eq!(of_control(1.142_857), "114.3 %");
+        assert_eq!(of_control(0.9996), "99.96 %");
+        assert_eq!(of_control(1.0), "100 %");
     }
 }

@@ -2,7 +2,7 @@ use serde::Serialize;
 use spill_record::{FactsOrigin, Mode, RunSet, Stage};
 use spill_verdict::{
     Arms, CandidateVerdict, Decision, Evidence, Figures, Proposed, Rule, RuleVerdict, State,
-    TokenBasis, Verdict, deciding_number, exit, figure, grouped, percent, plain,
+    TokenBasis, Verdict, amount, deciding_number, exit, figure, grouped, percent, plain,
 };
 
 use crate::figures::{Figure, NOTHING};
@@ -25,6 +25,7 @@ pub(crate) struct Page {
     candidates: Vec<Candidate>,
     grid: Vec<GridRow>,
     profiles: Vec<Profile>,
+    costs: Vec<(String, Vec<String>)>,
     denominators: Vec<(&'static str, String)>,
     not_shown: Vec<String>,
     provenance: Vec<(&'static str, String)>,
@@ -141,6 +142,7 @@ pub(crate) fn page(set: &RunSet, verdict: &Verdict, figures: Vec<Figure>) -> Pag
             .map(|rule| grid_row(verdict, rule))
             .collect(),
         profiles: profiles(set, verdict),
+        costs: costs(&figures, verdict),
         denominators: denominators(verdict),
         not_shown: verdict.not_shown.clone(),
         provenance: provenance(set),
@@ -279,10 +281,10 @@ fn grid_row(verdict: &Verdict, rule: Rule) -> GridRow {
                     number: match row.state {
                         State::NotApplicable => "no input of the class".to_owned(),
                         State::Holds | State::Broken | State::NotProven | State::NotRun => {
-                            deciding_number(row)
+                            unbroken(&deciding_number(row))
                         }
                     },
-                    place: row.place(),
+                    place: format!("{}, n {}", row.place(), row.n),
                     href: row_id(rule, column, candidate, row),
                     words: row.words.clone(),
                 },
@@ -294,6 +296,11 @@ fn grid_row(verdict: &Verdict, rule: Rule) -> GridRow {
         demands: rule.demands(),
         cells: cells.collect(),
     }
+}
+
+/// A deciding number that breaks before its limit only.
+fn unbroken(number: &str) -> String {
+    number.replace(' ', "\u{a0}").replace("\u{a0}(", " (")
 }
 
 /// The id of a rule's row, from its place in the verdict.
@@ -334,6 +341,37 @@ fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
         words: profile.words.clone(),
     };
     verdict.profiles.iter().map(profile).collect()
+}
+
+/// Median input tokens of each candidate in percent of the control's, for the first inputs.
+fn costs(figures: &[Figure], verdict: &Verdict) -> Vec<(String, Vec<String>)> {
+    const INPUTS: usize = 4;
+    let Some(tokens) = figures.iter().find(|figure| figure.id == "tokens") else {
+        return Vec::new();
+    };
+    let candidates: Vec<String> = verdict
+        .candidates
+        .iter()
+        .map(|candidate| plain(&candidate.configuration))
+        .collect();
+    let mut costs: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &tokens.rows {
+        if row.first {
+            costs.push((row.input.clone(), Vec::new()));
+        }
+        let ratio = row
+            .cells
+            .get(crate::figures::AGAINST_CONTROL)
+            .cloned()
+            .unwrap_or_default();
+        if candidates.contains(&row.configuration)
+            && let Some((_, ratios)) = costs.last_mut()
+        {
+            ratios.push(ratio);
+        }
+    }
+    costs.truncate(INPUTS);
+    costs
 }
 
 fn decision_words(decision: Decision, proposed: Option<Proposed>, verdict: &Verdict) -> String {
@@ -415,7 +453,6 @@ fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
                 plain(&m.versions.tokenizer)
             ),
         ),
-        ("started", plain(&m.started_at)),
         ("acceptance", plain(&m.acceptance_id)),
     ]
 }
@@ -495,7 +532,7 @@ fn more(figures: &Figures) -> Vec<String> {
         let one = |value: Option<f64>| value.map_or(NOTHING.to_owned(), write);
         format!("{} against {}", one(arms.candidate), one(arms.control))
     };
-    let tokens = |value: f64| figure((value * 10.0).round() / 10.0);
+    let tokens = |value: f64| amount((value * 2.0).round() / 2.0);
     match figures {
         Figures::Success { .. } => Vec::new(),
         Figures::Tokens {

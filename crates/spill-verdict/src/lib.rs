@@ -40,4 +40,4 @@ pub use verdict::{
     ProfileCandidate, ProfileVerdict, Proposed, Rule, RuleVerdict, Shipped, State, TokenBasis,
     VERDICT_SCHEMA, Verdict,
 };
-pub use words::{counted, figure, figure_beside, grouped, percent, plain};
+pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};

@@ -3,7 +3,7 @@ use spill_record::{Class, EndReason, FactsOrigin, Outcome, RulesRecord, RunRecor
 use crate::estimate::{median, ratio, share};
 use crate::inventory::{InputPairs, Slot, leaks};
 use crate::verdict::{Arms, Bound, Evidence, Figures, Rule, RuleVerdict, State, TokenBasis};
-use crate::words::{counted, figure, figure_beside, grouped, percent, plain};
+use crate::words::{amount, counted, figure, figure_beside, grouped, percent, plain};
 
 /// Pairs that a rule lists as evidence at most.
 pub const EVIDENCE_LIMIT: usize = 5;
@@ -306,6 +306,11 @@ impl<'a> Comparison<'a> {
             limit,
             bound,
         );
+        let shown = if literal == State::Broken {
+            EVIDENCE_LIMIT
+        } else {
+            1
+        };
         Measured {
             literal,
             settled: false,
@@ -324,7 +329,7 @@ impl<'a> Comparison<'a> {
                 },
                 median_paired_ratio: median(&paired).filter(|_| paired.len() == deciding.len()),
             }),
-            evidence: evidence.take(EVIDENCE_LIMIT).collect(),
+            evidence: evidence.take(shown).collect(),
         }
     }
 
@@ -611,8 +616,8 @@ fn token_words(
     };
     let words = format!(
         "median {} against {} tokens, ratio {}, limit {} {limit}, over {over}",
-        figure(on),
-        figure(off),
+        amount(on),
+        amount(off),
         figure_beside(observed, limit),
         bound.sign(),
     );

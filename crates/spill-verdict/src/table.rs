@@ -2,7 +2,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
 
 use crate::verdict::{CandidateVerdict, Rule, RuleVerdict, State, Verdict};
-use crate::words::{figure_beside, percent, plain};
+use crate::words::{figure, figure_beside, percent, plain};
 
 /// Columns of the terminal that the table fits.
 const WIDTH: u16 = 80;
@@ -52,44 +52,32 @@ fn cell(candidate: &CandidateVerdict, rule: Rule) -> String {
         State::NotApplicable => row.state.words().to_owned(),
         State::Holds | State::Broken | State::NotProven | State::NotRun => {
             format!(
-                "{}\n{}\n{}",
+                "{}
+{}
+{}, n {}",
                 row.state.words(),
                 deciding_number(row),
-                row.place()
+                row.place(),
+                row.n
             )
         }
     }
 }
 
-/// The deciding number with its limit and n, such as `1.02 ≤ 1.1, n 5`.
+/// The deciding number with its limit, such as `1.02× control (limit ≤ 1.1)`.
 #[must_use]
 pub fn deciding_number(row: &RuleVerdict) -> String {
-    match (row.observed, row.limit, row.bound) {
-        (Some(observed), Some(limit), Some(bound)) => {
-            let sign = match row.state {
-                State::Broken => bound.broken_sign(),
-                State::Holds | State::NotProven | State::NotApplicable | State::NotRun => {
-                    bound.sign()
-                }
-            };
-            match row.rule {
-                Rule::SuccessRate => {
-                    format!(
-                        "{} {sign} {}, n {}",
-                        percent(observed),
-                        percent(limit),
-                        row.n
-                    )
-                }
-                Rule::IterationLimit | Rule::InputTokens | Rule::Quality | Rule::NothingLeaks => {
-                    format!(
-                        "{} {sign} {limit}, n {}",
-                        figure_beside(observed, limit),
-                        row.n
-                    )
-                }
-            }
-        }
-        _ => format!("not measured, n {}", row.n),
-    }
+    let (Some(observed), Some(limit), Some(bound)) = (row.observed, row.limit, row.bound) else {
+        return "not measured".to_owned();
+    };
+    let sign = bound.sign();
+    let beside = figure_beside(observed, limit);
+    let (observed, limit) = match row.rule {
+        Rule::SuccessRate => (percent(observed), percent(limit)),
+        Rule::IterationLimit => (format!("{beside} new hits"), figure(limit)),
+        Rule::InputTokens => (format!("{beside}× control"), figure(limit)),
+        Rule::Quality => (beside, figure(limit)),
+        Rule::NothingLeaks => (format!("{beside} runs"), figure(limit)),
+    };
+    format!("{observed} (limit {sign} {limit})")
 }

@@ -176,16 +176,6 @@ impl Bound {
             Self::Below => "<",
         }
     }
-
-    /// The opposite relation, which a broken rule's observed value has.
-    #[must_use]
-    pub fn broken_sign(self) -> &'static str {
-        match self {
-            Self::AtLeast => "<",
-            Self::AtMost => ">",
-            Self::Below => "≥",
-        }
-    }
 }
 
 /// A pair, or one run of it, that decided a rule or came closest to deciding it.

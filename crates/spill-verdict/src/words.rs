@@ -46,6 +46,19 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
+/// A count, or the half between two counts, with thousands separators; `value` is not negative.
+#[must_use]
+pub fn amount(value: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts are not negative, and the cast saturates"
+    )]
+    let floor = value.floor() as u64;
+    let half = if value.fract() == 0.0 { "" } else { ".5" };
+    format!("{}{half}", grouped(floor))
+}
+
 /// A figure with at most three decimals and no trailing zeros.
 ///
 /// A value that is not whole never reads as a whole one: digits are added until it does not, so
@@ -96,7 +109,7 @@ pub fn counted(count: u64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counted, figure, figure_beside, grouped, percent, plain};
+    use super::{amount, counted, figure, figure_beside, grouped, percent, plain};
 
     #[test]
     fn names_cannot_drive_a_terminal() {
@@ -126,6 +139,8 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(131_072), "131,072");
+        assert_eq!(amount(1_234.0), "1,234");
+        assert_eq!(amount(1_234.5), "1,234.5");
         assert_eq!(counted(1, "pair"), "1 pair");
         assert_eq!(counted(0, "pair"), "0 pairs");
     }

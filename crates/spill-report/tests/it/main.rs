@@ -1,0 +1,7 @@
+//! Known records in, known files out.
+
+#[path = "../../../spill-verdict/tests/it/builder.rs"]
+mod builder;
+mod csv_files;
+mod hostile;
+mod html;
