@@ -2,9 +2,10 @@ use spill_record::{Mode, PlanRecord, RunSet, Stage};
 
 use crate::inventory::{self, InputPairs, Inventory};
 use crate::ladder::{self, Climb};
+use crate::rule::{Rule, State};
 use crate::verdict::{
-    CandidateVerdict, Decision, Denominators, ProfileCandidate, ProfileVerdict, Rule, State,
-    VERDICT_SCHEMA, Verdict,
+    CandidateVerdict, Decision, Denominators, ProfileCandidate, ProfileVerdict, VERDICT_SCHEMA,
+    Verdict,
 };
 use crate::words::{counted, plain};
 use crate::{exit, identity, notes};

@@ -1,8 +1,9 @@
 use spill_record::{ConfigurationRecord, ConfigurationRole, PlanRecord};
 
 use crate::inventory::{InputPairs, Slot};
+use crate::rule::{Rule, State};
 use crate::rules::Comparison;
-use crate::verdict::{CandidateVerdict, Decision, Proposed, Rule, RuleVerdict, Shipped, State};
+use crate::verdict::{CandidateVerdict, Decision, Proposed, RuleVerdict, Shipped};
 use crate::words::{counted, grouped, plain};
 
 /// Where the ladder of candidates ends.

@@ -11,12 +11,14 @@
 //!
 //! A median of an even count is the mean of the two middle values.
 
+mod rule;
 mod verdict;
 
 mod estimate;
 pub mod exit;
 mod words;
 
+mod contradiction;
 mod inventory;
 
 mod rules;
@@ -33,11 +35,11 @@ mod table;
 pub use estimate::{median, ratio, share};
 pub use inventory::counted_records;
 pub use judge::judge;
+pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{
-    Arms, Bound, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak,
-    ProfileCandidate, ProfileVerdict, Proposed, Rule, RuleVerdict, Shipped, State, TokenBasis,
-    VERDICT_SCHEMA, Verdict,
+    Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak, ProfileCandidate,
+    ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA, Verdict,
 };
 pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};

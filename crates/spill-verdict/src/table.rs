@@ -1,7 +1,8 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
 
-use crate::verdict::{CandidateVerdict, Rule, RuleVerdict, State, Verdict};
+use crate::rule::{Rule, State};
+use crate::verdict::{CandidateVerdict, RuleVerdict, Verdict};
 use crate::words::{figure, figure_beside, percent, plain};
 
 /// Columns of the terminal that the table fits.
