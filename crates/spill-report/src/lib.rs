@@ -17,6 +17,9 @@ mod chart;
 
 mod figures;
 mod runs;
+
+mod background;
+mod rule_tables;
 mod view;
 
 mod render;

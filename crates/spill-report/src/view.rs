@@ -1,15 +1,14 @@
 use serde::Serialize;
-use spill_record::{FactsOrigin, Mode, RunSet, Stage};
+use spill_record::{Mode, RunSet, Stage};
 use spill_verdict::{
-    Arms, CandidateVerdict, Decision, Evidence, Figures, Proposed, Rule, RuleVerdict, State,
-    TokenBasis, Verdict, amount, deciding_number, exit, figure, grouped, percent, plain,
+    CandidateVerdict, Decision, Proposed, Rule, RuleVerdict, State, Verdict, deciding_number, exit,
+    grouped, percent, plain,
 };
 
+use crate::background::{assumptions, inputs, limits, provenance};
 use crate::figures::{Figure, NOTHING};
+use crate::rule_tables::{RuleSection, rule_section};
 use crate::runs::Runs;
-
-/// Rows of one rule's table; beyond that, rows that hold are left out.
-const RULE_ROWS: usize = 200;
 
 /// What the template shows; nothing in it is computed there.
 #[derive(Serialize)]
@@ -56,7 +55,7 @@ struct Candidate {
 
 /// A state in words, with its icon and the class that colours it.
 #[derive(Serialize)]
-struct Badge {
+pub(crate) struct Badge {
     class: &'static str,
     words: &'static str,
     icon: &'static str,
@@ -87,34 +86,6 @@ struct Profile {
     class: &'static str,
     pairs: String,
     words: String,
-}
-
-#[derive(Serialize)]
-struct RuleSection {
-    number: u8,
-    title: &'static str,
-    demands: &'static str,
-    rows: Vec<RuleRow>,
-    left_out: usize,
-}
-
-#[derive(Serialize)]
-struct RuleRow {
-    id: String,
-    place: String,
-    candidate: String,
-    state: Badge,
-    number: String,
-    n: String,
-    words: String,
-    more: Vec<String>,
-    evidence: Vec<Link>,
-}
-
-#[derive(Serialize)]
-struct Link {
-    words: String,
-    runs: Vec<(String, Option<String>)>,
 }
 
 /// Builds the page of a run folder.
@@ -234,7 +205,8 @@ fn alerts(verdict: &Verdict) -> Vec<Alert> {
     alerts
 }
 
-fn badge(state: State) -> Badge {
+/// The badge of `state`.
+pub(crate) fn badge(state: State) -> Badge {
     let icon = match state {
         State::Holds => "✓",
         State::Broken => "✕",
@@ -405,247 +377,4 @@ fn denominators(verdict: &Verdict) -> Vec<(&'static str, String)> {
     ]
     .map(|(name, count)| (name, grouped(count)))
     .to_vec()
-}
-
-fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
-    let m = &set.manifest;
-    let commit = m.commit.as_deref().map_or(NOTHING.to_owned(), plain);
-    let dirty = match m.dirty {
-        Some(true) => ", with uncommitted changes",
-        Some(false) => ", clean",
-        None => "",
-    };
-    let memory = m.host.memory_bytes.map_or(String::new(), |bytes| {
-        format!(", {:.1} GiB", bytes as f64 / f64::from(1 << 30))
-    });
-    let mix = set
-        .manifest
-        .plan
-        .models
-        .first()
-        .map_or(String::new(), |model| {
-            let shares: Vec<String> = model
-                .population
-                .iter()
-                .map(|(name, s)| format!("{} {}", plain(name), percent(*s)))
-                .collect();
-            shares.join(", ")
-        });
-    vec![
-        ("commit", format!("{commit}{dirty}")),
-        ("plan hash", plain(&m.plan_hash)),
-        ("base seed", m.base_seed.to_string()),
-        ("profile mix", mix),
-        (
-            "host",
-            format!(
-                "{} {}, {} CPUs{memory}",
-                plain(&m.host.os),
-                plain(&m.host.arch),
-                m.host.cpus
-            ),
-        ),
-        (
-            "versions",
-            format!(
-                "spillgate {}, {}",
-                plain(&m.versions.spillgate),
-                plain(&m.versions.tokenizer)
-            ),
-        ),
-        ("acceptance", plain(&m.acceptance_id)),
-    ]
-}
-
-fn rule_section(verdict: &Verdict, rule: Rule, runs: &Runs) -> RuleSection {
-    let mut rows: Vec<(State, RuleRow)> = Vec::new();
-    for (column, candidate) in verdict.candidates.iter().enumerate() {
-        for (index, row) in candidate
-            .rules
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| row.rule == rule)
-        {
-            let id = format!("rule-{}-{column}-{index}", rule.number());
-            rows.push((row.state, rule_row(id, &candidate.configuration, row, runs)));
-        }
-    }
-    let total = rows.len();
-    if total > RULE_ROWS {
-        rows.retain(|(state, _)| !matches!(state, State::Holds | State::NotApplicable));
-        rows.truncate(RULE_ROWS);
-    }
-    RuleSection {
-        number: rule.number(),
-        title: rule.title(),
-        demands: rule.demands(),
-        left_out: total - rows.len(),
-        rows: rows.into_iter().map(|(_, row)| row).collect(),
-    }
-}
-
-fn rule_row(id: String, configuration: &str, row: &RuleVerdict, runs: &Runs) -> RuleRow {
-    RuleRow {
-        id,
-        place: row.place(),
-        candidate: plain(configuration),
-        state: badge(row.state),
-        number: match row.state {
-            State::NotApplicable => "–".to_owned(),
-            State::Holds | State::Broken | State::NotProven | State::NotRun => deciding_number(row),
-        },
-        n: match row.state {
-            State::NotApplicable => "–".to_owned(),
-            State::Holds | State::Broken | State::NotProven | State::NotRun => {
-                format!("{} of {}", grouped(row.n), grouped(row.planned))
-            }
-        },
-        words: row.words.clone(),
-        more: row.figures.as_ref().map(more).unwrap_or_default(),
-        evidence: row
-            .evidence
-            .iter()
-            .map(|evidence| link(evidence, runs))
-            .collect(),
-    }
-}
-
-fn link(evidence: &Evidence, runs: &Runs) -> Link {
-    let ids = [Some(&evidence.run_id), evidence.control_run_id.as_ref()];
-    Link {
-        words: evidence.words.clone(),
-        runs: ids
-            .into_iter()
-            .flatten()
-            .map(|id| (short_id(id), runs.anchor(id)))
-            .collect(),
-    }
-}
-
-fn short_id(id: &str) -> String {
-    plain(id).chars().take(8).collect()
-}
-
-/// The figures that stand beside the one that decided.
-fn more(figures: &Figures) -> Vec<String> {
-    let arms = |arms: &Arms, write: fn(f64) -> String| {
-        let one = |value: Option<f64>| value.map_or(NOTHING.to_owned(), write);
-        format!("{} against {}", one(arms.candidate), one(arms.control))
-    };
-    let tokens = |value: f64| amount((value * 2.0).round() / 2.0);
-    match figures {
-        Figures::Success { .. } => Vec::new(),
-        Figures::Tokens {
-            basis,
-            all_runs,
-            both_succeeded,
-            both_succeeded_pairs,
-            per_success,
-            median_paired_ratio,
-        } => vec![
-            format!("all runs: {}", arms(all_runs, tokens)),
-            format!(
-                "both succeeded ({both_succeeded_pairs}): {}",
-                arms(both_succeeded, tokens)
-            ),
-            format!("tokens per success: {}", arms(per_success, tokens)),
-            format!(
-                "median paired ratio: {}",
-                median_paired_ratio.map_or(NOTHING.to_owned(), figure)
-            ),
-            match basis {
-                TokenBasis::AllRuns => "all runs decide".to_owned(),
-                TokenBasis::BothSucceeded => "pairs that both succeeded decide".to_owned(),
-            },
-        ],
-        Figures::Quality {
-            quality,
-            end_coverage,
-            ..
-        } => vec![
-            format!("quality: {}", arms(quality, percent)),
-            format!("end: {}", arms(end_coverage, percent)),
-        ],
-    }
-}
-
-fn inputs(set: &RunSet) -> Vec<[String; 6]> {
-    let inputs = set.manifest.plan.inputs.iter().take(RULE_ROWS);
-    inputs
-        .map(|input| {
-            let origin = match input.facts_origin {
-                FactsOrigin::Scenario => "planted or written in the scenario",
-                FactsOrigin::Expected => "given on the command line",
-                FactsOrigin::Derived => "derived: self-consistency",
-            };
-            [
-                plain(&input.scenario),
-                plain(&input.input),
-                input.class.as_str().to_owned(),
-                grouped(input.largest_result_bytes),
-                grouped(input.facts.len() as u64),
-                origin.to_owned(),
-            ]
-        })
-        .collect()
-}
-
-fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
-    let models = &set.manifest.plan.models;
-    let each =
-        |write: &dyn Fn(&spill_record::ModelRecord) -> String| models.iter().map(write).collect();
-    vec![
-        ("model", each(&|m| plain(&m.model))),
-        (
-            "population",
-            each(&|m| {
-                let shares: Vec<String> = m
-                    .population
-                    .iter()
-                    .map(|(n, s)| format!("{} {}", plain(n), percent(*s)))
-                    .collect();
-                shares.join(", ")
-            }),
-        ),
-        (
-            "context window, tokens",
-            each(&|m| grouped(m.context_window_tokens)),
-        ),
-        ("parallel calls", each(&|m| grouped(m.parallel_calls))),
-        ("bytes of one read", each(&|m| grouped(m.slice_bytes))),
-        (
-            "reading budget of selective, bytes",
-            each(&|m| grouped(m.reading_budget_bytes)),
-        ),
-        ("iteration limit", each(&|m| grouped(m.iteration_limit))),
-        ("step timeout, ms", each(&|m| grouped(m.step_timeout_ms))),
-        ("run timeout, ms", each(&|m| grouped(m.run_timeout_ms))),
-    ]
-}
-
-fn limits(set: &RunSet) -> Vec<(&'static str, String)> {
-    let rules = &set.manifest.plan.rules;
-    vec![
-        (
-            "rule 3, small and medium: input tokens of control, at most",
-            figure(rules.input_tokens_ratio_limit),
-        ),
-        (
-            "rule 3, large: input tokens of control, below",
-            figure(rules.large_input_tokens_ratio_limit),
-        ),
-        ("rule 4: allowance", figure(rules.quality_allowance)),
-        (
-            "rule 4: derived facts needed",
-            grouped(rules.derived_facts_needed),
-        ),
-        (
-            "runs that the harness may lose",
-            percent(rules.infrastructure_budget),
-        ),
-        (
-            "repetitions of a cell",
-            set.manifest.plan.repetitions.to_string(),
-        ),
-    ]
 }

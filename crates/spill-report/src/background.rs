@@ -1,0 +1,142 @@
+use spill_record::{FactsOrigin, RunSet};
+use spill_verdict::{figure, grouped, percent, plain};
+
+use crate::figures::NOTHING;
+
+/// Inputs that the report lists at most; the manifest has all of them.
+const INPUT_ROWS: usize = 200;
+
+/// Where the runs come from.
+pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
+    let m = &set.manifest;
+    let commit = m.commit.as_deref().map_or(NOTHING.to_owned(), plain);
+    let dirty = match m.dirty {
+        Some(true) => ", with uncommitted changes",
+        Some(false) => ", clean",
+        None => "",
+    };
+    let memory = m.host.memory_bytes.map_or(String::new(), |bytes| {
+        format!(", {:.1} GiB", bytes as f64 / f64::from(1 << 30))
+    });
+    let mix = set
+        .manifest
+        .plan
+        .models
+        .first()
+        .map_or(String::new(), |model| {
+            let shares: Vec<String> = model
+                .population
+                .iter()
+                .map(|(name, s)| format!("{} {}", plain(name), percent(*s)))
+                .collect();
+            shares.join(", ")
+        });
+    vec![
+        ("commit", format!("{commit}{dirty}")),
+        ("plan hash", plain(&m.plan_hash)),
+        ("base seed", m.base_seed.to_string()),
+        ("profile mix", mix),
+        (
+            "host",
+            format!(
+                "{} {}, {} CPUs{memory}",
+                plain(&m.host.os),
+                plain(&m.host.arch),
+                m.host.cpus
+            ),
+        ),
+        (
+            "versions",
+            format!(
+                "spillgate {}, {}",
+                plain(&m.versions.spillgate),
+                plain(&m.versions.tokenizer)
+            ),
+        ),
+        ("acceptance", plain(&m.acceptance_id)),
+    ]
+}
+
+/// The plan's inputs, a row each.
+pub(crate) fn inputs(set: &RunSet) -> Vec<[String; 6]> {
+    let inputs = set.manifest.plan.inputs.iter().take(INPUT_ROWS);
+    inputs
+        .map(|input| {
+            let origin = match input.facts_origin {
+                FactsOrigin::Scenario => "planted or written in the scenario",
+                FactsOrigin::Expected => "given on the command line",
+                FactsOrigin::Derived => "derived: self-consistency",
+            };
+            [
+                plain(&input.scenario),
+                plain(&input.input),
+                input.class.as_str().to_owned(),
+                grouped(input.largest_result_bytes),
+                grouped(input.facts.len() as u64),
+                origin.to_owned(),
+            ]
+        })
+        .collect()
+}
+
+/// What a verdict hangs on, a row for each assumption and a column for each scenario.
+pub(crate) fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
+    let models = &set.manifest.plan.models;
+    let each =
+        |write: &dyn Fn(&spill_record::ModelRecord) -> String| models.iter().map(write).collect();
+    vec![
+        ("model", each(&|m| plain(&m.model))),
+        (
+            "population",
+            each(&|m| {
+                let shares: Vec<String> = m
+                    .population
+                    .iter()
+                    .map(|(n, s)| format!("{} {}", plain(n), percent(*s)))
+                    .collect();
+                shares.join(", ")
+            }),
+        ),
+        (
+            "context window, tokens",
+            each(&|m| grouped(m.context_window_tokens)),
+        ),
+        ("parallel calls", each(&|m| grouped(m.parallel_calls))),
+        ("bytes of one read", each(&|m| grouped(m.slice_bytes))),
+        (
+            "reading budget of selective, bytes",
+            each(&|m| grouped(m.reading_budget_bytes)),
+        ),
+        ("iteration limit", each(&|m| grouped(m.iteration_limit))),
+        ("step timeout, ms", each(&|m| grouped(m.step_timeout_ms))),
+        ("run timeout, ms", each(&|m| grouped(m.run_timeout_ms))),
+    ]
+}
+
+/// The rules' limits.
+pub(crate) fn limits(set: &RunSet) -> Vec<(&'static str, String)> {
+    let rules = &set.manifest.plan.rules;
+    vec![
+        (
+            "rule 3, small and medium: input tokens of control, at most",
+            figure(rules.input_tokens_ratio_limit),
+        ),
+        (
+            "rule 3, large: input tokens of control, below",
+            figure(rules.large_input_tokens_ratio_limit),
+        ),
+        ("rule 4: allowance", figure(rules.quality_allowance)),
+        (
+            "rule 4: derived facts needed",
+            grouped(rules.derived_facts_needed),
+        ),
+        (
+            "runs that the harness may lose",
+            percent(rules.infrastructure_budget),
+        ),
+        (
+            "repetitions of a cell",
+            set.manifest.plan.repetitions.to_string(),
+        ),
+    ]
+}
