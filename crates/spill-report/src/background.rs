@@ -1,4 +1,4 @@
-use spill_record::{FactsOrigin, RunSet};
+use spill_record::{FactsOrigin, ModelRecord, RunSet};
 use spill_verdict::{figure, grouped, percent, plain};
 
 use crate::figures::NOTHING;
@@ -18,24 +18,13 @@ pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
     let memory = m.host.memory_bytes.map_or(String::new(), |bytes| {
         format!(", {:.1} GiB", bytes as f64 / f64::from(1 << 30))
     });
-    let mix = set
-        .manifest
-        .plan
-        .models
-        .first()
-        .map_or(String::new(), |model| {
-            let shares: Vec<String> = model
-                .population
-                .iter()
-                .map(|(name, s)| format!("{} {}", plain(name), percent(*s)))
-                .collect();
-            shares.join(", ")
-        });
+    let mut mixes: Vec<String> = set.manifest.plan.models.iter().map(mix).collect();
+    mixes.dedup();
     vec![
         ("commit", format!("{commit}{dirty}")),
         ("plan hash", plain(&m.plan_hash)),
         ("base seed", m.base_seed.to_string()),
-        ("profile mix", mix),
+        ("profile mix", mixes.join("; ")),
         (
             "host",
             format!(
@@ -82,21 +71,10 @@ pub(crate) fn inputs(set: &RunSet) -> Vec<[String; 6]> {
 /// What a verdict hangs on, a row for each assumption and a column for each scenario.
 pub(crate) fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
     let models = &set.manifest.plan.models;
-    let each =
-        |write: &dyn Fn(&spill_record::ModelRecord) -> String| models.iter().map(write).collect();
+    let each = |write: &dyn Fn(&ModelRecord) -> String| models.iter().map(write).collect();
     vec![
         ("model", each(&|m| plain(&m.model))),
-        (
-            "population",
-            each(&|m| {
-                let shares: Vec<String> = m
-                    .population
-                    .iter()
-                    .map(|(n, s)| format!("{} {}", plain(n), percent(*s)))
-                    .collect();
-                shares.join(", ")
-            }),
-        ),
+        ("population", each(&mix)),
         (
             "context window, tokens",
             each(&|m| grouped(m.context_window_tokens)),
@@ -139,4 +117,13 @@ pub(crate) fn limits(set: &RunSet) -> Vec<(&'static str, String)> {
             set.manifest.plan.repetitions.to_string(),
         ),
     ]
+}
+
+fn mix(model: &ModelRecord) -> String {
+    let shares: Vec<String> = model
+        .population
+        .iter()
+        .map(|(name, share)| format!("{} {}", plain(name), percent(*share)))
+        .collect();
+    shares.join(", ")
 }

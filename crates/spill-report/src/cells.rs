@@ -96,6 +96,11 @@ impl<'a> Cell<'a> {
         share(self.succeeded(), self.finished())
     }
 
+    /// Success rate with the runs that the harness lost counted as failures.
+    pub(crate) fn success_rate_at_least(&self) -> Option<f64> {
+        share(self.succeeded(), self.finished() + self.infrastructure())
+    }
+
     fn finished_records(&self) -> impl Iterator<Item = &'a RunRecord> {
         self.records
             .iter()

@@ -278,7 +278,8 @@ fn success(lines: &[Line<'_>]) -> Figure {
         id: "success",
         title: "Success",
         note: "A run succeeded when its step completed with a non-empty answer, whatever its \
-               quality; the rate is over finished runs."
+               quality. The rate is over finished runs; beside it, with those that the harness lost \
+               counted as failures."
             .to_owned(),
         measured: false,
         chart: None,
@@ -290,6 +291,7 @@ fn success(lines: &[Line<'_>]) -> Figure {
             "harness",
             "missing",
             "success rate",
+            "at least",
         ],
         rows: rows(lines, |line| {
             let cell = line.cell;
@@ -304,6 +306,7 @@ fn success(lines: &[Line<'_>]) -> Figure {
             .map(grouped)
             .to_vec();
             cells.push(cell.success_rate().map_or_else(nothing, percent));
+            cells.push(cell.success_rate_at_least().map_or_else(nothing, percent));
             cells
         }),
     }

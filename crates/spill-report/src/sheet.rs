@@ -7,7 +7,7 @@ use crate::cells::{Cell, end_facts, facts, large_facts};
 ///
 /// Medians and totals are over the runs that finished, `step` durations over those that succeeded.
 /// An empty cell is a figure that was not obtained.
-pub const SUMMARY_COLUMNS: [&str; 34] = [
+pub const SUMMARY_COLUMNS: [&str; 35] = [
     "scenario",
     "input",
     "class",
@@ -19,6 +19,7 @@ pub const SUMMARY_COLUMNS: [&str; 34] = [
     "infrastructure",
     "missing",
     "success_rate",
+    "success_rate_harness_as_failure",
     "median_input_tokens",
     "median_cached_input_tokens",
     "median_output_tokens",
@@ -93,6 +94,7 @@ fn summary_row(cell: &Cell<'_>) -> Vec<String> {
         cell.infrastructure().to_string(),
         cell.missing().to_string(),
         number(cell.success_rate()),
+        number(cell.success_rate_at_least()),
         median(|r| r.input_tokens),
         median(|r| r.cached_input_tokens),
         median(|r| r.output_tokens),

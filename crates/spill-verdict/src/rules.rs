@@ -45,6 +45,8 @@ struct Measured {
     words: String,
     figures: Option<Figures>,
     evidence: Vec<Evidence>,
+    /// Pairs behind the observed value, where they are not all that could be compared.
+    n: Option<u64>,
 }
 
 impl Measured {
@@ -58,6 +60,7 @@ impl Measured {
             words: words.into(),
             figures: None,
             evidence: Vec::new(),
+            n: None,
         }
     }
 }
@@ -156,7 +159,11 @@ impl<'a> Comparison<'a> {
             observed: finite(measured.observed),
             limit: finite(measured.limit),
             bound: measured.bound,
-            n: if state == State::NotApplicable { 0 } else { n },
+            n: if state == State::NotApplicable {
+                0
+            } else {
+                measured.n.unwrap_or(n)
+            },
             planned: if state == State::NotApplicable {
                 0
             } else {
@@ -220,6 +227,7 @@ impl<'a> Comparison<'a> {
                 losses,
             }),
             evidence: evidence.take(EVIDENCE_LIMIT).collect(),
+            n: None,
         }
     }
 
@@ -263,6 +271,7 @@ impl<'a> Comparison<'a> {
             words,
             figures: None,
             evidence: evidence.take(EVIDENCE_LIMIT).collect(),
+            n: None,
         }
     }
 }

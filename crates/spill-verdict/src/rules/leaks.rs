@@ -74,6 +74,7 @@ impl Comparison<'_> {
             words,
             figures: None,
             evidence: evidence.collect(),
+            n: None,
         };
         self.row(Rule::NothingLeaks, state, searched, self.planned, measured)
     }

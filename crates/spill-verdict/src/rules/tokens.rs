@@ -77,6 +77,7 @@ impl Comparison<'_> {
                 median_paired_ratio: median(&paired).filter(|_| paired.len() == deciding.len()),
             }),
             evidence: evidence.take(shown).collect(),
+            n: Some(deciding.len() as u64),
         }
     }
 }
