@@ -107,11 +107,12 @@ fn sum_up(candidate: &CandidateVerdict) -> (State, String) {
         || "there is nothing to judge".to_owned(),
         |row| {
             format!(
-                "rule {} ({}) is {} on {}: {}",
+                "rule {} ({}) is {} on {}{}: {}",
                 row.number,
                 row.rule.title(),
                 row.state.words(),
                 row.place(),
+                elsewhere(candidate, row),
                 row.words
             )
         },
@@ -129,6 +130,23 @@ fn all_hold(candidate: &CandidateVerdict) -> String {
     let inputs = counted(of_success().count() as u64, "input");
     let pairs = counted(of_success().map(|row| row.n).sum(), "pair");
     format!("all rules hold on {inputs} in {pairs}")
+}
+
+/// The other inputs on which `row`'s rule came to the same state, in brackets.
+fn elsewhere(candidate: &CandidateVerdict, row: &RuleVerdict) -> String {
+    const NAMED: usize = 3;
+    let places: Vec<String> = candidate
+        .rules
+        .iter()
+        .filter(|other| other.rule == row.rule && other.state == row.state)
+        .filter(|other| !std::ptr::eq(*other, row))
+        .map(RuleVerdict::place)
+        .collect();
+    match places.len() {
+        0 => String::new(),
+        1..=NAMED => format!(" (and {})", places.join(", ")),
+        more => format!(" (and {more} other inputs)"),
+    }
 }
 
 /// The further rules that came to the same state.

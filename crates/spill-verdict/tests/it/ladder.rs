@@ -331,3 +331,29 @@ fn extra_pairs_stand_in_for_a_profile_that_was_not_drawn() {
     let lossy = without_hasty().set(|set| set.sensitivity.iter_mut().for_each(fail));
     assert_eq!(judge(&lossy.set).exit_code(), exit::ACCEPTED);
 }
+
+#[test]
+fn a_reason_names_every_input_and_every_rule_of_its_state() {
+    let words = |case: Case| judge(&case.set).candidates.swap_remove(0).words;
+    let twice = Case::full()
+        .cell("128KiB", "large", fail)
+        .one("128KiB", "small", 0, fail);
+    let found = words(twice);
+    assert!(
+        found.starts_with("rule 1 (success rate) is broken on review/large (and review/small):"),
+        "{found}"
+    );
+    let every = words(Case::full().every(|r| {
+        if r.configuration == "128KiB" {
+            exhaust(r);
+        }
+    }));
+    assert!(
+        every.contains("on review/small (and review/medium, review/large, document):"),
+        "{every}"
+    );
+    assert!(
+        every.ends_with("; also broken: rule 2 (iteration limit)"),
+        "{every}"
+    );
+}
