@@ -40,6 +40,7 @@ mod settings;
 mod shared_text;
 mod step;
 mod store;
+mod stores;
 
 pub use measure::{Bytes, line_count, serialised_size};
 pub use observer::{BudgetWarning, Observer, Usage};
@@ -55,3 +56,8 @@ pub use settings::{
 };
 pub use shared_text::SharedText;
 pub use step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
+pub use stores::{
+    ByteRange, Content, Damage, ItemHead, ItemKey, ItemName, ItemWriter, MalformedKey,
+    MemoryOptions, MemoryStore, Millis, Names, OsNames, Owner, ReadFailure, Reader, SeededNames,
+    Slice, SpillStore, StoreError, StoreUsage, StoredItem, Swept, Visibility, WhenFull,
+};
