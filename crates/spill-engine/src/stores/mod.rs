@@ -145,6 +145,15 @@ pub struct ItemName {
 }
 
 impl ItemName {
+    /// For stores outside this crate: the name that `locator` tells the model.
+    pub fn new(key: ItemKey, locator: impl Into<String>) -> Self {
+        Self {
+            key,
+            locator: locator.into(),
+            suffix: String::new(),
+        }
+    }
+
     /// The key that reads will use.
     pub fn key(&self) -> ItemKey {
         self.key
