@@ -8,7 +8,10 @@
 //! Three parts that do not know each other: `policy` decides (a pure function), `store` holds, `preview` renders.
 //! `step` joins them under one lock.
 //!
-//! What it refuses to do: it reads no environment, clock, file or network, logs nothing, counts for nobody (an [`Observer`]
+//! Beside the step's own store there are stores for other policies behind [`SpillStore`]: [`MemoryStore`] with budget or
+//! quota, and [`FileStore`], a private directory that several processes share.
+//!
+//! What it refuses to do: it reads no environment, clock or network, and no file outside a file store's directory, logs nothing, counts for nobody (an [`Observer`]
 //! is told), and never fails a step: whatever cannot be stored stays in the prompt.
 //!
 //! ```
@@ -57,7 +60,8 @@ pub use settings::{
 pub use shared_text::SharedText;
 pub use step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
 pub use stores::{
-    ByteRange, Content, Damage, ItemHead, ItemKey, ItemName, ItemWriter, MalformedKey,
-    MemoryOptions, MemoryStore, Millis, Names, OsNames, Owner, ReadFailure, Reader, SeededNames,
-    Slice, SpillStore, StoreError, StoreUsage, StoredItem, Swept, Visibility, WhenFull,
+    ByteRange, Content, Damage, Durability, FileOptions, FileStore, ItemHead, ItemKey, ItemName,
+    ItemWriter, MalformedKey, MemoryOptions, MemoryStore, Millis, Names, OsNames, Owner, Probe,
+    ReadFailure, Reader, SeededNames, Slice, SpillStore, StoreError, StoreUsage, StoredItem, Swept,
+    Visibility, WhenFull,
 };

@@ -4,6 +4,7 @@
 //! written, and then holds the bytes under it once and for ever: no name is written twice. Time, sizes and the source of
 //! names are arguments. Stores cut nothing and know no characters; `reading` does.
 
+mod file;
 mod key;
 mod memory;
 mod names;
@@ -13,6 +14,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use file::{Durability, FileOptions, FileStore, Probe};
 pub use key::{ItemKey, MalformedKey};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use names::{Names, OsNames, SeededNames};
@@ -259,6 +261,16 @@ impl Slice {
             offset: range.start as u64,
             size: content.size(),
             content,
+            range,
+        }
+    }
+
+    /// The part `range` of `bytes`, which stands at `offset` in an item of `size` bytes.
+    pub(crate) fn copied(offset: u64, size: Bytes, bytes: Vec<u8>, range: Range<usize>) -> Self {
+        Self {
+            offset,
+            size,
+            content: bytes.into(),
             range,
         }
     }

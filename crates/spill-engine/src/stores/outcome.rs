@@ -55,6 +55,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// True when the next item would meet the same: the store itself is broken, not merely full.
+    pub(crate) fn is_for_good(&self) -> bool {
+        match self {
+            Self::Unusable { .. } | Self::Io { .. } => true,
+            Self::TooLarge { .. } | Self::Full { .. } | Self::Taken | Self::Latched { .. } => false,
+        }
+    }
+
     pub(crate) fn io(action: impl Into<String>, error: &io::Error) -> Self {
         Self::Io {
             action: action.into(),
