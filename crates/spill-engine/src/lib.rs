@@ -31,7 +31,9 @@
 //! ```
 
 mod coverage;
+mod envelope;
 mod hint;
+mod inline_cap;
 mod measure;
 mod observer;
 mod policy;
@@ -39,12 +41,17 @@ mod preview;
 mod read;
 mod reference;
 mod result;
+mod retain;
 mod settings;
+mod shaped;
 mod shared_text;
 mod step;
 mod store;
 mod stores;
+mod wrap;
 
+pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Storage, decide_envelope};
+pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
 pub use measure::{Bytes, line_count, serialised_size};
 pub use observer::{BudgetWarning, Observer, Usage};
 pub use policy::{Decision, decide};
@@ -52,11 +59,16 @@ pub use preview::SUMMARY_LIMIT_BYTES;
 pub use read::{READ_TOOL, ReadAnswer, ReadError, read_tool_schema};
 pub use reference::{CallId, MalformedReference, Reference, StepId, StepIdError};
 pub use result::{Block, ToolResult};
+pub use retain::{
+    BudgetError, ItemRetainer, Omitted, Pushed, Retained, RetainedItems, Strategy, TextRetainer,
+    budget, notice,
+};
 pub use settings::{
     BUDGET_VAR, Budget, DEFAULT_BUDGET_BYTES, DEFAULT_ENABLED, DEFAULT_THRESHOLD_BYTES,
     ENABLED_VAR, MAX_BUDGET_BYTES, MAX_THRESHOLD_BYTES, MIN_BUDGET_BYTES, MIN_THRESHOLD_BYTES,
     OutOfBounds, SettingWarning, Settings, Switch, THRESHOLD_VAR, Threshold,
 };
+pub use shaped::{Arm, Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict, Warning};
 pub use shared_text::SharedText;
 pub use step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
 pub use stores::{
@@ -65,3 +77,4 @@ pub use stores::{
     ReadFailure, Reader, SeededNames, Slice, SpillStore, StoreError, StoreUsage, StoredItem, Swept,
     Visibility, WhenFull,
 };
+pub use wrap::{Accepted, Around, Passed, Pipeline, Transform, Transformed, configure};

@@ -122,6 +122,11 @@ pub(crate) fn result_string(mut blocks: Vec<Block>, structured: Option<Value>) -
     }
 }
 
+/// The prompt's form of several blocks: the compact JSON of the content array.
+pub(crate) fn content_json(blocks: &[Block]) -> String {
+    compact(&blocks)
+}
+
 /// Exact capacity: this string lives as long as the step.
 fn compact(value: &impl Serialize) -> String {
     let mut json =

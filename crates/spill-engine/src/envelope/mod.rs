@@ -1,0 +1,296 @@
+//! The `envelope` policy: a result over the limit is stored, and a JSON envelope of eight keys stands for it.
+//!
+//! The behaviour is that of the data spillover of NitroStack, observed by running it, with its weaknesses mended: the whole
+//! envelope is bounded, a store that fails leaves the result where it was, and what nobody owns is not stored.
+//! [`Form::Observed`] gives the observed envelope byte for byte.
+
+mod json;
+mod options;
+mod payload;
+mod preview;
+mod uri;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use options::{EnvelopeOptions, Form, Storage};
+pub use payload::Payload;
+
+use crate::measure::Bytes;
+use crate::policy::Decision;
+use crate::result::ToolResult;
+use crate::shaped::{
+    Arm, Call, Canonical, Kept, Opened, Policy, Shaped, Spilled, Verdict, Warning,
+};
+use crate::stores::{ItemHead, ItemKey, SpillStore, StoreError, Visibility};
+use payload::Serialised;
+use preview::Extent;
+
+/// Stands where a preview is too large.
+const OMITTED: &str = "[preview omitted]";
+
+/// Decides about a result of `size` serialised bytes: stored when larger than `limit` (`>`: the equal case stays), unless it
+/// alone is larger than the store's `quota`.
+#[must_use]
+pub fn decide_envelope(size: Bytes, limit: u64, quota: u64) -> Decision {
+    if size.get() <= limit {
+        Decision::Inline
+    } else if size.get() > quota {
+        Decision::InlineOverBudget
+    } else {
+        Decision::Store
+    }
+}
+
+/// The policy with its options and the store behind it.
+pub struct Envelope {
+    options: EnvelopeOptions,
+    store: Arc<dyn SpillStore>,
+}
+
+/// Keys in wire order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    #[serde(rename = "_spillover")]
+    spillover: bool,
+    resource_uri: &'a str,
+    mime_type: &'a str,
+    size_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_items: Option<usize>,
+    summary: &'a str,
+    preview: Value,
+    hint: &'a str,
+}
+
+impl Envelope {
+    /// Stores in `store`.
+    pub fn new(options: EnvelopeOptions, store: Arc<dyn SpillStore>) -> Self {
+        Self { options, store }
+    }
+
+    /// The options.
+    pub fn options(&self) -> &EnvelopeOptions {
+        &self.options
+    }
+
+    /// The store behind the policy.
+    pub fn store(&self) -> &Arc<dyn SpillStore> {
+        &self.store
+    }
+
+    /// Decides about one payload. [`Verdict::Replace`] holds the envelope as compact JSON.
+    pub fn wrap(&self, call: &Call<'_>, payload: Payload<'_>) -> Verdict {
+        if matches!(payload, Payload::Json(Value::Null)) {
+            return Verdict::Keep(Kept::Nothing);
+        }
+        let form = self.options.form;
+        if let (Payload::Json(value), Form::Observed) = (payload, form) {
+            let ordered = json::js_ordered(value);
+            let payload = Payload::Json(&ordered);
+            return self.place(call, payload, payload.serialise(form));
+        }
+        self.place(call, payload, payload.serialise(form))
+    }
+
+    fn place(&self, call: &Call<'_>, payload: Payload<'_>, serialised: Serialised) -> Verdict {
+        let size = Bytes::of(&serialised.text);
+        let quota = self.store.usage().quota_bytes;
+        match decide_envelope(size, self.options.max_payload_bytes, quota) {
+            Decision::Inline => Verdict::Keep(Kept::WithinLimit),
+            Decision::InlineOverBudget => Verdict::Keep(Kept::Warned(Warning::OverQuota {
+                tool: call.tool.to_owned(),
+                size: size.get(),
+                quota,
+            })),
+            Decision::Store => self
+                .replace(call, payload, serialised)
+                .unwrap_or_else(|warning| Verdict::Keep(Kept::Warned(warning))),
+        }
+    }
+
+    /// The envelope is made first, so that nothing is stored that nobody is told of.
+    fn replace(
+        &self,
+        call: &Call<'_>,
+        payload: Payload<'_>,
+        serialised: Serialised,
+    ) -> Result<Verdict, Warning> {
+        let tool = || call.tool.to_owned();
+        let failed = |error: StoreError| Warning::StoreFailed {
+            tool: tool(),
+            reason: error.to_string(),
+        };
+        let visibility = self.visibility(call)?;
+        let name = self.store.name(call.tool).map_err(failed)?;
+        let uri = self.uri(name.key());
+        let size = Bytes::of(&serialised.text).get();
+        let text = self
+            .envelope(payload, &uri, serialised.media_type, size)
+            .ok_or_else(|| Warning::NoticeTooLarge {
+                tool: tool(),
+                limit: "maxPayloadBytes",
+            })?;
+        let head = ItemHead {
+            visibility,
+            media_type: serialised.media_type.to_owned(),
+            now: call.now,
+            time_to_live: Some(self.options.time_to_live()),
+        };
+        let stored = self
+            .store
+            .put(name, head, serialised.text.into())
+            .map_err(failed)?;
+        let spilled = Spilled::new(uri, &stored, call, Arm::Result);
+        Ok(Verdict::Replace {
+            text: text.into(),
+            spilled,
+        })
+    }
+
+    fn visibility(&self, call: &Call<'_>) -> Result<Visibility, Warning> {
+        match (call.owner, self.options.form) {
+            (Some(owner), _) => Ok(Visibility::Only(owner.clone())),
+            (None, Form::Observed) => Ok(Visibility::Anyone),
+            (None, Form::Published) => Err(Warning::NoOwner {
+                tool: call.tool.to_owned(),
+                arm: Arm::Result,
+            }),
+        }
+    }
+
+    /// The envelope of a payload of `size` serialised bytes; `None` when none is small enough.
+    fn envelope(&self, payload: Payload<'_>, uri: &str, mime: &str, size: u64) -> Option<String> {
+        let options = &self.options;
+        let summary = preview::summary(payload, size, options.form);
+        let hint = self.hint(uri, &summary);
+        let written = |preview: Value| {
+            let wire = Wire {
+                spillover: true,
+                resource_uri: uri,
+                mime_type: mime,
+                size_bytes: size,
+                total_items: preview::total_items(payload, options.form),
+                summary: &summary,
+                preview,
+                hint: &hint,
+            };
+            json::text(&wire, options.form)
+        };
+        let extent = Extent {
+            items: options.preview_items,
+            chars: options.preview_string_chars,
+            bytes: options.max_payload_bytes,
+            form: options.form,
+        };
+        match options.form {
+            Form::Observed => {
+                let shown = preview::preview(payload, extent);
+                Some(written(shown.unwrap_or_else(|| Value::from(OMITTED))))
+            }
+            Form::Published => {
+                let limit = options.max_payload_bytes.min(size.saturating_sub(1));
+                let fits = |text: &String| text.len() as u64 <= limit;
+                smaller_and_smaller(extent)
+                    .filter_map(|extent| preview::preview(payload, extent))
+                    .map(written)
+                    .find(fits)
+                    .or_else(|| Some(written(Value::from(OMITTED))).filter(fits))
+            }
+        }
+    }
+
+    fn hint(&self, uri: &str, summary: &str) -> String {
+        match self.options.form {
+            Form::Published => format!(
+                "The response exceeded the size limit and was saved as a resource. Call resources/read with URI '{uri}' \
+                 (add ?offset=0&length={} for a part), or work from the preview.",
+                self.options.max_payload_bytes
+            ),
+            Form::Observed => format!(
+                "Full dataset ({summary}) exceeded prompt limit. Read full data via MCP resources/read with URI '{uri}'."
+            ),
+        }
+    }
+
+    fn uri(&self, key: ItemKey) -> String {
+        let id = uri::id_of(key, self.options.form);
+        format!("{}{id}", self.options.resource_uri_prefix)
+    }
+
+    /// The key that a URI of this policy names, whatever follows a `?`.
+    pub fn key_of(&self, uri: &str) -> Option<ItemKey> {
+        let id = uri.strip_prefix(&self.options.resource_uri_prefix)?;
+        let id = id.split_once('?').map_or(id, |(id, _)| id);
+        match self.options.form {
+            Form::Published => self.store.key_of(id),
+            Form::Observed => uri::key_of(id),
+        }
+    }
+
+    fn is_stored(&self, uri: &str, call: &Call<'_>) -> bool {
+        self.key_of(uri)
+            .is_some_and(|key| self.store.describe(key, &call.reader(), call.now).is_ok())
+    }
+}
+
+impl Policy for Envelope {
+    fn name(&self) -> &'static str {
+        "envelope"
+    }
+
+    fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        let opened = Opened::new(result);
+        if call.reads_back(&|text: &str| self.is_stored(text, call)) {
+            return opened.shaped(None, Verdict::Keep(Kept::ReadBack), None);
+        }
+        let serialised = || Serialised {
+            text: opened.text.clone(),
+            media_type: payload::JSON,
+        };
+        let verdict = match (&opened.canonical, self.options.form) {
+            (Canonical::Text, _) => self.wrap(call, Payload::Text(&opened.text)),
+            (Canonical::Blocks(blocks), _) => {
+                self.place(call, Payload::Blocks(blocks), serialised())
+            }
+            (Canonical::Value(value @ (Value::Array(_) | Value::Object(_))), Form::Published) => {
+                self.place(call, Payload::Json(value), serialised())
+            }
+            (Canonical::Value(value), _) => self.wrap(call, Payload::Json(value)),
+        };
+        let measured = Some(Bytes::of(&opened.text));
+        let prompt = match &verdict {
+            Verdict::Keep(_) => None,
+            Verdict::Replace { text, .. } => Some(text.clone()),
+        };
+        opened.shaped(measured, verdict, prompt)
+    }
+}
+
+/// Extents to try, each showing less than the one before: texts are halved down to 32 units, then items, then texts again.
+fn smaller_and_smaller(first: Extent) -> impl Iterator<Item = Extent> {
+    let most = usize::try_from(first.bytes).unwrap_or(usize::MAX);
+    let first = Extent {
+        items: first.items.min(most),
+        chars: first.chars.min(most),
+        ..first
+    };
+    std::iter::successors(Some(first), |extent| {
+        let Extent { items, chars, .. } = *extent;
+        let (items, chars) = match (items, chars) {
+            (_, 65..) => (items, chars / 2),
+            (2.., _) => (items / 2, chars),
+            (_, 1..) => (items, chars / 2),
+            (1, 0) => (0, 0),
+            (_, 0) => return None,
+        };
+        Some(Extent {
+            items,
+            chars,
+            ..*extent
+        })
+    })
+}

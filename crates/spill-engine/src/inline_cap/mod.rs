@@ -1,0 +1,208 @@
+//! The `inline-cap` policy: a text over the cap is stored whole, and its ends with one notice stand for it, all within the cap.
+//!
+//! The behaviour is that of the spill policy of DeepSeek Harness, observed by running it, with its weaknesses mended:
+//! nothing is written before the notice is known to fit, a marker shows where the cut is, and a read-back is recognised by
+//! the reference that it reads. [`Layout::Glued`] gives the observed replacement byte for byte.
+
+mod options;
+mod replacement;
+
+use std::sync::Arc;
+
+pub(crate) use options::number;
+pub use options::{InlineCapOptions, Layout, Mixed, OptionsError};
+
+use crate::measure::Bytes;
+use crate::policy::Decision;
+use crate::result::{Block, ToolResult, content_json};
+use crate::shaped::{
+    Arm, Call, Canonical, Kept, Opened, Policy, Shaped, Spilled, Verdict, Warning,
+};
+use crate::shared_text::SharedText;
+use crate::stores::{ItemHead, SpillStore, StoreError};
+use replacement::{Lean, Replacement, Whole};
+
+/// Decides about a text of `size` bytes: stored when larger than the cap (`>`: the equal case stays), never without one.
+#[must_use]
+pub fn decide_inline_cap(size: Bytes, cap: Option<u64>) -> Decision {
+    match cap {
+        Some(cap) if size.get() > cap => Decision::Store,
+        Some(_) | None => Decision::Inline,
+    }
+}
+
+/// The policy with its options and the store behind it.
+pub struct InlineCap {
+    options: InlineCapOptions,
+    store: Arc<dyn SpillStore>,
+}
+
+impl InlineCap {
+    /// Stores in `store`.
+    pub fn new(options: InlineCapOptions, store: Arc<dyn SpillStore>) -> Self {
+        Self { options, store }
+    }
+
+    /// The options.
+    pub fn options(&self) -> &InlineCapOptions {
+        &self.options
+    }
+
+    /// The copy of a result for the session's log of what a composite tool called: same cap, same text, and no tool is
+    /// exempt. Side work: whoever called the tool has the whole result already.
+    pub fn shape_log(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        self.shape_arm(call, Arm::Dispatch, result)
+    }
+
+    /// Bounds one text that is the whole result. `is_error` leans the preview towards the end.
+    pub fn bound(&self, call: &Call<'_>, arm: Arm, text: &SharedText, is_error: bool) -> Verdict {
+        let Some(cap) = self.options.max_inline_bytes else {
+            return Verdict::Keep(Kept::Off);
+        };
+        match decide_inline_cap(Bytes::of(text), Some(cap)) {
+            Decision::Inline | Decision::InlineOverBudget => Verdict::Keep(Kept::WithinLimit),
+            Decision::Store => self
+                .replace(call, arm, text, cap, is_error)
+                .unwrap_or_else(|warning| Verdict::Keep(Kept::Warned(warning))),
+        }
+    }
+
+    /// The notice is tested first, so that nothing is stored that nobody is told of.
+    fn replace(
+        &self,
+        call: &Call<'_>,
+        arm: Arm,
+        text: &SharedText,
+        cap: u64,
+        is_error: bool,
+    ) -> Result<Verdict, Warning> {
+        let tool = || call.tool.to_owned();
+        let owner = call
+            .owner
+            .ok_or_else(|| Warning::NoOwner { tool: tool(), arm })?;
+        let failed = |error: StoreError| Warning::StoreFailed {
+            tool: tool(),
+            reason: error.to_string(),
+        };
+        let name = self
+            .store
+            .name(&format!("{}.txt", call.tool))
+            .map_err(failed)?;
+        let reference = name.locator().to_owned();
+        let replacement = Replacement {
+            cap: usize::try_from(cap).unwrap_or(usize::MAX),
+            locator: &reference,
+            hint: &self.options.retrieval_hint,
+            layout: self.options.layout,
+            lean: if is_error { Lean::Tail } else { Lean::Even },
+        };
+        let shown = replacement
+            .render(Whole(text))
+            .ok_or_else(|| Warning::NoticeTooLarge {
+                tool: tool(),
+                limit: "maxInlineBytes",
+            })?;
+        let stored = self
+            .store
+            .put(
+                name,
+                ItemHead::text_of(owner, call.now),
+                text.clone().into(),
+            )
+            .map_err(failed)?;
+        debug_assert_eq!(stored.locator, reference, "a store keeps the name it gave");
+        let spilled = Spilled::new(reference, &stored, call, arm);
+        Ok(Verdict::Replace {
+            text: shown.into(),
+            spilled,
+        })
+    }
+
+    fn exempt(&self, call: &Call<'_>) -> Option<Kept> {
+        if self.options.max_inline_bytes.is_none() {
+            return Some(Kept::Off);
+        }
+        if call.sub_call.is_some() {
+            return Some(Kept::Nested);
+        }
+        if self.options.skip.contains(call.tool) {
+            return Some(Kept::ByName);
+        }
+        let stored_here = |text: &str| {
+            self.store
+                .key_of(text)
+                .is_some_and(|key| self.store.describe(key, &call.reader(), call.now).is_ok())
+        };
+        call.reads_back(&stored_here).then_some(Kept::ReadBack)
+    }
+
+    fn shape_arm(&self, call: &Call<'_>, arm: Arm, result: ToolResult) -> Shaped {
+        let opened = Opened::new(result);
+        let text = match self.text_part(&opened) {
+            Ok(text) => text,
+            Err(kept) => return opened.shaped(None, Verdict::Keep(kept), None),
+        };
+        let verdict = self.bound(call, arm, &text, opened.is_error);
+        let prompt = match &verdict {
+            Verdict::Keep(_) => None,
+            Verdict::Replace { text, .. } => Some(rejoined(&opened.canonical, text)),
+        };
+        opened.shaped(Some(Bytes::of(&text)), verdict, prompt)
+    }
+
+    /// The text that is measured and stored: all text blocks joined with nothing between.
+    fn text_part(&self, opened: &Opened) -> Result<SharedText, Kept> {
+        match &opened.canonical {
+            Canonical::Text | Canonical::Value(_) => Ok(opened.text.clone()),
+            Canonical::Blocks(blocks) => {
+                let plain = blocks.iter().all(|block| matches!(block, Block::Text(_)));
+                if plain || self.options.mixed == Mixed::BoundText {
+                    Ok(joined(blocks).into())
+                } else {
+                    Err(Kept::NotText)
+                }
+            }
+        }
+    }
+}
+
+impl Policy for InlineCap {
+    fn name(&self) -> &'static str {
+        "inline-cap"
+    }
+
+    fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        match self.exempt(call) {
+            Some(kept) => Shaped::kept(result, kept),
+            None => self.shape_arm(call, Arm::Result, result),
+        }
+    }
+}
+
+fn joined(blocks: &[Block]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.as_str()),
+        Block::Other(_) => None,
+    });
+    texts.collect()
+}
+
+/// The prompt text when `replacement` stands for the text part: alone, or in the place of the first text block with all
+/// other blocks kept.
+fn rejoined(canonical: &Canonical, replacement: &SharedText) -> SharedText {
+    let Canonical::Blocks(blocks) = canonical else {
+        return replacement.clone();
+    };
+    let mut waiting = Some(replacement);
+    let content: Vec<Block> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Other(_) => Some(block.clone()),
+            Block::Text(_) => waiting.take().map(|text| Block::Text(text.to_string())),
+        })
+        .collect();
+    match content.as_slice() {
+        [Block::Text(_)] => replacement.clone(),
+        _ => content_json(&content).into(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Policies around tools: around one with its own options, around all, and always after every other transform.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::envelope::{Envelope, EnvelopeOptions};
+use crate::inline_cap::{InlineCap, InlineCapOptions, OptionsError};
+use crate::result::{Block, ToolResult};
+use crate::shaped::{Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict};
+use crate::step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
+use crate::stores::SpillStore;
+
+/// Changes a result before it is bounded. A closure of the same form is one.
+pub trait Transform: Send + Sync {
+    /// Says what becomes of `result`.
+    fn transform(&self, call: &Call<'_>, result: &ToolResult) -> Transformed;
+}
+
+impl<F: Fn(&Call<'_>, &ToolResult) -> Transformed + Send + Sync> Transform for F {
+    fn transform(&self, call: &Call<'_>, result: &ToolResult) -> Transformed {
+        self(call, result)
+    }
+}
+
+/// What a transform says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transformed {
+    /// The result goes on, with changes or without.
+    Accept(Accepted),
+    /// The result goes no further; the model gets `feedback`.
+    Block {
+        /// What the model is told.
+        feedback: String,
+    },
+}
+
+/// The changes of a transform.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Accepted {
+    /// Other content for the model. It is what the next transform sees, and what is measured and stored in the end.
+    pub content: Option<Vec<Block>>,
+    /// Another value for the result. Nothing bounds it.
+    pub value: Option<Value>,
+    /// Texts that go beside the result, in any case.
+    pub additional_contexts: Vec<String>,
+}
+
+/// What comes out for the model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Passed {
+    /// A result, bounded by the tool's policy.
+    Shaped {
+        /// The result; boxed, since it is the largest by far.
+        shaped: Box<Shaped>,
+        /// What the transforms add beside it.
+        additional_contexts: Vec<String>,
+    },
+    /// A transform has put another value in the result's place.
+    Value {
+        /// That value.
+        value: Value,
+        /// What the transforms add beside it.
+        additional_contexts: Vec<String>,
+    },
+    /// A transform has blocked the result.
+    Blocked {
+        /// What the model is told.
+        feedback: String,
+    },
+}
+
+/// Transforms in their order, then one policy, whatever order they were registered in.
+#[derive(Default)]
+pub struct Pipeline {
+    transforms: Vec<Box<dyn Transform>>,
+    all: Option<Arc<dyn Policy>>,
+    by_tool: BTreeMap<String, Arc<dyn Policy>>,
+}
+
+impl Pipeline {
+    /// Nothing around anything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a transform after those that are there.
+    #[must_use]
+    pub fn transform(mut self, transform: impl Transform + 'static) -> Self {
+        self.transforms.push(Box::new(transform));
+        self
+    }
+
+    /// Puts `policy` around every tool that has none of its own.
+    #[must_use]
+    pub fn around_all(mut self, policy: Arc<dyn Policy>) -> Self {
+        self.all = Some(policy);
+        self
+    }
+
+    /// Puts `policy` around `tool`, in place of the one around all.
+    #[must_use]
+    pub fn around(mut self, tool: &str, policy: Arc<dyn Policy>) -> Self {
+        self.by_tool.insert(tool.to_owned(), policy);
+        self
+    }
+
+    /// The policy around `tool`.
+    pub fn policy_of(&self, tool: &str) -> Option<&Arc<dyn Policy>> {
+        self.by_tool.get(tool).or(self.all.as_ref())
+    }
+
+    /// Sends a result through.
+    pub fn run(&self, call: &Call<'_>, mut result: ToolResult) -> Passed {
+        let mut additional_contexts = Vec::new();
+        let mut replaced = None;
+        for transform in &self.transforms {
+            match transform.transform(call, &result) {
+                Transformed::Block { feedback } => return Passed::Blocked { feedback },
+                Transformed::Accept(accepted) => {
+                    additional_contexts.extend(accepted.additional_contexts);
+                    replaced = accepted.value.or(replaced);
+                    if let Some(content) = accepted.content {
+                        result.blocks = content;
+                    }
+                }
+            }
+        }
+        match replaced {
+            Some(value) => Passed::Value {
+                value,
+                additional_contexts,
+            },
+            None => Passed::Shaped {
+                shaped: Box::new(self.shape(call, result)),
+                additional_contexts,
+            },
+        }
+    }
+
+    fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        match self.policy_of(call.tool) {
+            Some(policy) => policy.shape(call, result),
+            None => Shaped::kept(result, Kept::Off),
+        }
+    }
+}
+
+/// One tool with its own policy: the wrapper calls the tool and bounds what it returns.
+pub struct Around<T> {
+    policy: Arc<dyn Policy>,
+    tool: T,
+}
+
+impl<T: Fn(&Call<'_>) -> ToolResult> Around<T> {
+    /// Puts `policy` around `tool`, which finds its arguments in the call.
+    pub fn new(policy: Arc<dyn Policy>, tool: T) -> Self {
+        Self { policy, tool }
+    }
+
+    /// Calls the tool.
+    pub fn call(&self, call: &Call<'_>) -> Shaped {
+        self.policy.shape(call, (self.tool)(call))
+    }
+}
+
+/// The policy called `name` with `options` as JSON: `inline-cap` ([`InlineCapOptions::from_json`]) or `envelope`
+/// ([`EnvelopeOptions::from_json`]).
+///
+/// # Errors
+/// [`OptionsError`] for another name or a bad option.
+pub fn configure(
+    name: &str,
+    options: &Value,
+    store: Arc<dyn SpillStore>,
+) -> Result<Arc<dyn Policy>, OptionsError> {
+    match name {
+        "inline-cap" => {
+            let options = InlineCapOptions::from_json(options)?;
+            Ok(Arc::new(InlineCap::new(options, store)))
+        }
+        "envelope" => {
+            let options = EnvelopeOptions::from_json(options)?;
+            Ok(Arc::new(Envelope::new(options, store)))
+        }
+        _ => Err(OptionsError::NoSuchPolicy(name.to_owned())),
+    }
+}
+
+/// The `workflow-step` policy: the step's own store, [`Call::call`] names the result.
+impl Policy for StepSpill {
+    fn name(&self) -> &'static str {
+        "workflow-step"
+    }
+
+    fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        if call.sub_call.is_some() {
+            return Shaped::kept(result, Kept::Nested);
+        }
+        let canonical = Canonical::of(&result);
+        let admitted = self.admit(call.call, call.tool, result);
+        let verdict = verdict_of(&admitted, call);
+        let prompt = match admitted.prompt {
+            PromptText::Inline(text) => text,
+            PromptText::Preview { summary, .. } => summary.into(),
+        };
+        Shaped {
+            record_text: admitted.record_text,
+            prompt,
+            measured: admitted.measured,
+            verdict,
+            canonical,
+            is_error: admitted.is_error,
+        }
+    }
+}
+
+fn verdict_of(admitted: &Admitted, call: &Call<'_>) -> Verdict {
+    match (&admitted.prompt, admitted.placement) {
+        (PromptText::Preview { reference, summary }, _) => Verdict::Replace {
+            text: summary.clone().into(),
+            spilled: Spilled::in_step(reference, &admitted.record_text, call),
+        },
+        (PromptText::Inline(_), Placement::Inline(reason)) => Verdict::Keep(match reason {
+            InlineReason::Off => Kept::Off,
+            InlineReason::ReadTool => Kept::ReadBack,
+            InlineReason::BelowThreshold => Kept::WithinLimit,
+            InlineReason::OverBudget => Kept::OverBudget,
+            InlineReason::CallTaken => Kept::Taken,
+            InlineReason::Released => Kept::Released,
+        }),
+        (PromptText::Inline(_), Placement::Stored) => Verdict::Keep(Kept::Taken),
+    }
+}
