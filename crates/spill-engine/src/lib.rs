@@ -39,6 +39,7 @@ mod observer;
 mod policy;
 mod preview;
 mod read;
+mod reading;
 mod reference;
 mod result;
 mod retain;
@@ -57,6 +58,10 @@ pub use observer::{BudgetWarning, Observer, Usage};
 pub use policy::{Decision, decide};
 pub use preview::SUMMARY_LIMIT_BYTES;
 pub use read::{READ_TOOL, ReadAnswer, ReadError, read_tool_schema};
+pub use reading::{
+    Answer, AnswerCap, Ask, AskError, FirstLine, Hit, ItemRange, LineAsk, Part, Pattern, PointerAsk,
+    ReadCounts, Reading, SearchAsk,
+};
 pub use reference::{CallId, MalformedReference, Reference, StepId, StepIdError};
 pub use result::{Block, ToolResult};
 pub use retain::{
