@@ -56,13 +56,25 @@ impl InlineCap {
 
     /// Bounds one text that is the whole result. `is_error` leans the preview towards the end.
     pub fn bound(&self, call: &Call<'_>, arm: Arm, text: &SharedText, is_error: bool) -> Verdict {
+        self.bound_if(call, arm, text, is_error, &|_| true)
+    }
+
+    /// Replaces only by a text that `fits` accepts.
+    fn bound_if(
+        &self,
+        call: &Call<'_>,
+        arm: Arm,
+        text: &SharedText,
+        is_error: bool,
+        fits: &dyn Fn(&SharedText) -> bool,
+    ) -> Verdict {
         let Some(cap) = self.options.max_inline_bytes else {
             return Verdict::Keep(Kept::Off);
         };
         match decide_inline_cap(Bytes::of(text), Some(cap)) {
             Decision::Inline | Decision::InlineOverBudget => Verdict::Keep(Kept::WithinLimit),
             Decision::Store => self
-                .replace(call, arm, text, cap, is_error)
+                .replace(call, arm, text, is_error, fits)
                 .unwrap_or_else(|warning| Verdict::Keep(Kept::Warned(warning))),
         }
     }
@@ -73,8 +85,8 @@ impl InlineCap {
         call: &Call<'_>,
         arm: Arm,
         text: &SharedText,
-        cap: u64,
         is_error: bool,
+        fits: &dyn Fn(&SharedText) -> bool,
     ) -> Result<Verdict, Warning> {
         let tool = || call.tool.to_owned();
         let owner = call
@@ -84,38 +96,38 @@ impl InlineCap {
             tool: tool(),
             reason: error.to_string(),
         };
-        let name = self
-            .store
-            .name(&format!("{}.txt", call.tool))
-            .map_err(failed)?;
+        let label = format!("{}.txt", call.tool);
+        let name = self.store.name(&label).map_err(failed)?;
         let reference = name.locator().to_owned();
-        let replacement = Replacement {
-            cap: usize::try_from(cap).unwrap_or(usize::MAX),
-            locator: &reference,
-            hint: &self.options.retrieval_hint,
-            layout: self.options.layout,
-            lean: if is_error { Lean::Tail } else { Lean::Even },
-        };
-        let shown = replacement
-            .render(Whole(text))
+        let shown = self
+            .replacement(&reference, is_error)
+            .render(&Whole(text))
+            .map(SharedText::from)
+            .filter(fits)
             .ok_or_else(|| Warning::NoticeTooLarge {
                 tool: tool(),
                 limit: "maxInlineBytes",
             })?;
-        let stored = self
-            .store
-            .put(
-                name,
-                ItemHead::text_of(owner, call.now),
-                text.clone().into(),
-            )
-            .map_err(failed)?;
+        let head = ItemHead::text_of(owner, call.now);
+        let content = text.clone().into();
+        let stored = self.store.put(name, head, content).map_err(failed)?;
         debug_assert_eq!(stored.locator, reference, "a store keeps the name it gave");
         let spilled = Spilled::new(reference, &stored, call, arm);
         Ok(Verdict::Replace {
-            text: shown.into(),
+            text: shown,
             spilled,
         })
+    }
+
+    fn replacement<'a>(&'a self, locator: &'a str, is_error: bool) -> Replacement<'a> {
+        let cap = self.options.max_inline_bytes.unwrap_or(u64::MAX);
+        Replacement {
+            cap: usize::try_from(cap).unwrap_or(usize::MAX),
+            locator,
+            hint: &self.options.retrieval_hint,
+            layout: self.options.layout,
+            lean: if is_error { Lean::Tail } else { Lean::Even },
+        }
     }
 
     fn exempt(&self, call: &Call<'_>) -> Option<Kept> {
@@ -142,7 +154,9 @@ impl InlineCap {
             Ok(text) => text,
             Err(kept) => return opened.shaped(None, Verdict::Keep(kept), None),
         };
-        let verdict = self.bound(call, arm, &text, opened.is_error);
+        let whole = opened.text.len();
+        let smaller = |text: &SharedText| rejoined(&opened.canonical, text).len() < whole;
+        let verdict = self.bound_if(call, arm, &text, opened.is_error, &smaller);
         let prompt = match &verdict {
             Verdict::Keep(_) => None,
             Verdict::Replace { text, .. } => Some(rejoined(&opened.canonical, text)),

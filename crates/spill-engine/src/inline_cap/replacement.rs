@@ -79,19 +79,22 @@ const BETWEEN: &str = "\n\n";
 
 impl Replacement<'_> {
     /// The replacement of a text that is larger than the cap; `None` when not even the notice fits.
-    pub(crate) fn render(&self, original: impl Original) -> Option<String> {
+    pub(crate) fn render(&self, original: &impl Original) -> Option<String> {
         let total = original.total();
         let frame = match self.layout {
             Layout::Glued => Frame::Glued,
+            Layout::Marked if is_data_uri(original.head(self.cap)) => {
+                return Some(self.notice(total)).filter(|notice| notice.len() <= self.cap);
+            }
             Layout::Marked if self.price(Frame::Full, total) <= self.cap / 4 => Frame::Full,
             Layout::Marked if self.price(Frame::Marker, total) <= self.cap / 2 => Frame::Marker,
             Layout::Marked => Frame::OneEnd,
         };
-        let reserved = self.ends(frame, &original, total);
+        let reserved = self.ends(frame, original, total);
         let text = match frame {
             Frame::Glued => self.assemble(frame, reserved, total),
             Frame::Full | Frame::Marker | Frame::OneEnd => {
-                self.tightened(frame, &original, reserved)
+                self.tightened(frame, original, reserved)
             }
         };
         (text.len() <= self.cap).then_some(text)
@@ -147,7 +150,13 @@ impl Replacement<'_> {
         text.push_str(ends.head);
         let marked = matches!(frame, Frame::Full | Frame::Marker);
         if marked && !ends.head.is_empty() && !ends.tail.is_empty() {
-            text.push_str(&marker(omitted));
+            let marker = marker(omitted);
+            let after_line = ends.head.ends_with('\n');
+            text.push_str(if after_line {
+                marker.trim_start()
+            } else {
+                &marker
+            });
         }
         text.push_str(ends.tail);
         text.push_str(BETWEEN);
@@ -169,6 +178,12 @@ impl Replacement<'_> {
             self.locator
         )
     }
+}
+
+/// A picture or other medium written as one text: no part of it is worth anything.
+fn is_data_uri(start: &str) -> bool {
+    let start = &start[..start.floor_char_boundary(256)];
+    start.starts_with("data:") && start.contains(";base64,")
 }
 
 fn marker(omitted: usize) -> String {

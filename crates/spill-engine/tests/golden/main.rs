@@ -1,6 +1,7 @@
 //! The golden values of the two published systems, replayed as data.
 
 mod dsh;
+mod further;
 mod nitrostack;
 mod support;
 
