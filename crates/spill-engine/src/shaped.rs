@@ -9,7 +9,7 @@ use crate::policy::Decision;
 use crate::reference::{CallId, Reference};
 use crate::result::{Block, Source, ToolResult, result_string};
 use crate::shared_text::SharedText;
-use crate::stores::{ItemKey, Millis, Owner, Reader, StoredItem};
+use crate::stores::{ItemKey, Millis, Owner, Reader, StoreError, StoredItem};
 
 /// The tool call whose result is shaped.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +169,7 @@ impl Verdict {
     pub fn decision(&self) -> Decision {
         match self {
             Self::Replace { .. } => Decision::Store,
-            Self::Keep(Kept::OverBudget | Kept::Warned(Warning::OverQuota { .. })) => {
+            Self::Keep(Kept::OverBudget | Kept::Warned(Warning::NoRoom { .. })) => {
                 Decision::InlineOverBudget
             }
             Self::Keep(_) => Decision::Inline,
@@ -243,17 +243,13 @@ pub enum Warning {
         /// The store's words.
         reason: String,
     },
-    /// It is larger than all that the store may hold.
-    #[error(
-        "spill-policy: result of {tool} has {size} bytes, the store's quota is {quota} (raise the quota); keeping the inline content"
-    )]
-    OverQuota {
+    /// The store has no room for it.
+    #[error("spill-policy: no room for the result of {tool}: {reason}; keeping the inline content")]
+    NoRoom {
         /// The tool.
         tool: String,
-        /// Its bytes.
-        size: u64,
-        /// The store's quota.
-        quota: u64,
+        /// The store's words.
+        reason: String,
     },
     /// No replacement is small enough; nothing was stored.
     #[error("spill-policy: spill notice for {tool} exceeds {limit}; keeping the inline content")]
@@ -263,6 +259,19 @@ pub enum Warning {
         /// The option that sets the limit.
         limit: &'static str,
     },
+}
+
+impl Warning {
+    pub(crate) fn of_store(call: &Call<'_>, error: &StoreError) -> Self {
+        let (tool, reason) = (call.tool.to_owned(), error.to_string());
+        match error {
+            StoreError::TooLarge { .. } | StoreError::Full { .. } => Self::NoRoom { tool, reason },
+            StoreError::Taken
+            | StoreError::Latched { .. }
+            | StoreError::Unusable { .. }
+            | StoreError::Io { .. } => Self::StoreFailed { tool, reason },
+        }
+    }
 }
 
 /// A result on its way to the prompt.

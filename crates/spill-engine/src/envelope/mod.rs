@@ -31,20 +31,46 @@ use preview::Extent;
 /// Stands where a preview is too large.
 const OMITTED: &str = "[preview omitted]";
 
-/// Decides about a result of `size` serialised bytes: stored when larger than `limit` (`>`: the equal case stays), unless it
-/// alone is larger than the store's `quota`.
+/// Decides about a result of `size` serialised bytes: stored when larger than `limit` (`>`: the equal case stays). What a
+/// store may hold is the store's to say, and only of what is to be stored.
 #[must_use]
-pub fn decide_envelope(size: Bytes, limit: u64, quota: u64) -> Decision {
-    if size.get() <= limit {
-        Decision::Inline
-    } else if size.get() > quota {
-        Decision::InlineOverBudget
-    } else {
+pub fn decide_envelope(size: Bytes, limit: u64) -> Decision {
+    if size.get() > limit {
         Decision::Store
+    } else {
+        Decision::Inline
     }
 }
 
-/// The policy with its options and the store behind it.
+/// The `envelope` policy with its options and the store behind it.
+///
+/// A result over the limit is stored, and a JSON envelope of eight keys stands for it: what it is, how large, a preview, a
+/// resource URI. The envelope is within the limit and smaller than the result, or the result stays; it stays too, with a
+/// warning, when the store fails.
+///
+/// ```
+/// use std::sync::Arc;
+/// use serde_json::{Value, json};
+/// use spill_engine::{
+///     Bytes, Call, CallId, MemoryOptions, MemoryStore, Owner, ToolResult, configure,
+/// };
+///
+/// let store = Arc::new(MemoryStore::new(MemoryOptions::shared(Bytes::new(100 << 20))));
+/// let options = json!({"maxPayloadBytes": 4_096, "previewItems": 2, "spilloverTtlSeconds": 600});
+/// let policy = configure("envelope", &options, store)?;
+///
+/// let session = Owner::new("session 1");
+/// let call = Call::new("query", CallId { iteration: 1, index: 0 }).owned_by(&session);
+/// let rows: Value = (0..1_500).map(|id| json!({"id": id, "name": format!("row {id}")})).collect();
+/// let result = ToolResult { structured: Some(rows), ..ToolResult::default() };
+///
+/// let shaped = policy.shape(&call, result);
+/// let envelope: Value = serde_json::from_str(&shaped.prompt)?;
+/// assert_eq!(envelope["totalItems"], 1_500);
+/// assert_eq!(envelope["preview"][1]["name"], "row 1");
+/// assert!(envelope["resourceUri"].as_str().is_some_and(|uri| uri.starts_with("resource://data-spillover/")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Envelope {
     options: EnvelopeOptions,
     store: Arc<dyn SpillStore>,
@@ -98,14 +124,8 @@ impl Envelope {
 
     fn place(&self, call: &Call<'_>, payload: Payload<'_>, serialised: Serialised) -> Verdict {
         let size = Bytes::of(&serialised.text);
-        let quota = self.store.usage().quota_bytes;
-        match decide_envelope(size, self.options.max_payload_bytes, quota) {
-            Decision::Inline => Verdict::Keep(Kept::WithinLimit),
-            Decision::InlineOverBudget => Verdict::Keep(Kept::Warned(Warning::OverQuota {
-                tool: call.tool.to_owned(),
-                size: size.get(),
-                quota,
-            })),
+        match decide_envelope(size, self.options.max_payload_bytes) {
+            Decision::Inline | Decision::InlineOverBudget => Verdict::Keep(Kept::WithinLimit),
             Decision::Store => self
                 .replace(call, payload, serialised)
                 .unwrap_or_else(|warning| Verdict::Keep(Kept::Warned(warning))),
@@ -120,10 +140,7 @@ impl Envelope {
         serialised: Serialised,
     ) -> Result<Verdict, Warning> {
         let tool = || call.tool.to_owned();
-        let failed = |error: StoreError| Warning::StoreFailed {
-            tool: tool(),
-            reason: error.to_string(),
-        };
+        let failed = |error: StoreError| Warning::of_store(call, &error);
         let visibility = self.visibility(call)?;
         let name = self.store.name(call.tool).map_err(failed)?;
         let uri = self.uri(name.key());

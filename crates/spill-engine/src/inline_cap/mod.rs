@@ -31,7 +31,41 @@ pub fn decide_inline_cap(size: Bytes, cap: Option<u64>) -> Decision {
     }
 }
 
-/// The policy with its options and the store behind it.
+/// The `inline-cap` policy with its options and the store behind it.
+///
+/// A text over the cap is stored whole; its ends and one notice stand for it, all within the cap. Results that are not text
+/// alone, calls of composite tools, read-backs and tools on the skip list stay as they are; so does everything when the store
+/// fails, with a warning.
+///
+/// ```
+/// use std::sync::Arc;
+/// use spill_engine::{
+///     ByteRange, Bytes, Call, CallId, InlineCap, InlineCapOptions, MemoryOptions, MemoryStore, Owner, Policy, Reader,
+///     SpillStore, ToolResult, Verdict,
+/// };
+///
+/// let store = Arc::new(MemoryStore::new(MemoryOptions::per_execution(Bytes::new(16 << 20))));
+/// let policy = InlineCap::new(InlineCapOptions::capped(1_000), store.clone());
+/// let session = Owner::new("session 1");
+/// let call = Call::new("run_tests", CallId { iteration: 1, index: 0 }).owned_by(&session);
+///
+/// let output: String = (0..5_000).map(|n| format!("test {n} ... ok\n")).collect();
+/// let shaped = policy.shape(&call, ToolResult::text(output.clone()));
+/// assert!(shaped.prompt.len() <= 1_000, "what the model sees");
+/// assert_eq!(*shaped.record_text, output, "what the record keeps");
+///
+/// let Verdict::Replace { spilled, .. } = shaped.verdict else { panic!("replaced") };
+/// assert!(shaped.prompt.contains(&spilled.reference));
+/// let key = store.key_of(&spilled.reference).expect("a reference of this store");
+/// let whole = store.read(key, &Reader::Of(session.clone()), ByteRange::ALL, call.now)?;
+/// assert_eq!(whole.bytes(), output.as_bytes());
+///
+/// // Reading it back, with any tool, does not spill again.
+/// let arguments = serde_json::json!({"path": spilled.reference});
+/// let read = Call { tool: "open", arguments: &arguments, ..call };
+/// assert_eq!(*policy.shape(&read, ToolResult::text(output.clone())).prompt, output);
+/// # Ok::<(), spill_engine::ReadFailure>(())
+/// ```
 pub struct InlineCap {
     options: InlineCapOptions,
     store: Arc<dyn SpillStore>,
@@ -92,10 +126,7 @@ impl InlineCap {
         let owner = call
             .owner
             .ok_or_else(|| Warning::NoOwner { tool: tool(), arm })?;
-        let failed = |error: StoreError| Warning::StoreFailed {
-            tool: tool(),
-            reason: error.to_string(),
-        };
+        let failed = |error: StoreError| Warning::of_store(call, &error);
         let label = format!("{}.txt", call.tool);
         let name = self.store.name(&label).map_err(failed)?;
         let reference = name.locator().to_owned();

@@ -100,6 +100,10 @@ impl SpillStore for Noting {
         if let Some(error) = &self.fails {
             return Err(error.clone());
         }
+        if content.size().get() > self.quota {
+            let (size, quota) = (content.size().get(), self.quota);
+            return Err(StoreError::TooLarge { size, quota });
+        }
         let stored = StoredItem {
             key: name.key(),
             locator: name.locator().to_owned(),
@@ -143,10 +147,7 @@ impl SpillStore for Noting {
     }
 
     fn usage(&self) -> StoreUsage {
-        StoreUsage {
-            quota_bytes: self.quota,
-            ..StoreUsage::default()
-        }
+        StoreUsage::default()
     }
 }
 

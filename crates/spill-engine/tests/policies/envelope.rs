@@ -6,22 +6,39 @@ use spill_engine::{
 
 use super::{Bench, CALL, enveloped, limited, memory, owner, rows, spilled, structured};
 
-fn check_decision(size: u64, limit: u64, quota: u64, decision: Decision) {
+fn check_decision(size: u64, limit: u64, decision: Decision) {
     assert_eq!(
-        decide_envelope(Bytes::new(size), limit, quota),
+        decide_envelope(Bytes::new(size), limit),
         decision,
-        "{size} {limit} {quota}"
+        "{size} {limit}"
     );
 }
 
 #[test]
-fn the_equal_case_stays_and_the_limit_goes_before_the_quota() {
-    check_decision(100, 100, 1_000, Decision::Inline);
-    check_decision(101, 100, 1_000, Decision::Store);
-    check_decision(0, 0, 0, Decision::Inline);
-    check_decision(1_000, 100, 1_000, Decision::Store);
-    check_decision(1_001, 100, 1_000, Decision::InlineOverBudget);
-    check_decision(50, 100, 10, Decision::Inline);
+fn the_equal_case_stays() {
+    check_decision(99, 100, Decision::Inline);
+    check_decision(100, 100, Decision::Inline);
+    check_decision(101, 100, Decision::Store);
+    check_decision(0, 0, Decision::Inline);
+    check_decision(1, 0, Decision::Store);
+    check_decision(u64::MAX, u64::MAX, Decision::Inline);
+}
+
+#[test]
+fn the_limit_goes_before_the_quota() {
+    let options = EnvelopeOptions {
+        max_payload_bytes: 1_000,
+        ..EnvelopeOptions::default()
+    };
+    let policy = Envelope::new(options, memory(10));
+    let owner = owner();
+    let call = Call::new("tool", CALL).owned_by(&owner);
+    let decision = |bytes| {
+        let result = ToolResult::text("x".repeat(bytes));
+        policy.shape(&call, result).verdict.decision()
+    };
+    assert_eq!(decision(1_000), Decision::Inline);
+    assert_eq!(decision(1_001), Decision::InlineOverBudget);
 }
 
 fn envelope(bench: &Bench, result: ToolResult) -> Value {

@@ -519,7 +519,7 @@ fn fault_42_no_reference_is_told_when_nothing_was_written() {
         assert!(matches!(
             shaped.verdict,
             Verdict::Keep(Kept::Warned(
-                Warning::StoreFailed { .. } | Warning::OverQuota { .. }
+                Warning::StoreFailed { .. } | Warning::NoRoom { .. }
             ))
         ));
         let warning = shaped.verdict.warning().expect("a warning").to_string();
