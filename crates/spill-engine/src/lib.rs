@@ -29,8 +29,20 @@
 //! assert_eq!(answer.text(), "xxxx");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Other policies
+//!
+//! [`InlineCap`] bounds a text with its own ends and one notice, [`Envelope`] puts a JSON envelope in a result's place. Both
+//! keep results in a [`SpillStore`] and answer with the same [`Verdict`] and [`Decision`]; `differences` lists where they
+//! differ from the systems that they come from. [`Pipeline`] puts a [`Policy`] around one tool or all, always after every
+//! other [`Transform`], and [`configure`] makes one from JSON options.
+//!
+//! What is stored is the final formatted result: what the model would have seen, after every transform, and not what the
+//! tool's source sent. The bounds that a provider puts on a request, and those that a tool puts on what it acquires, stay
+//! mandatory and separate: a policy bounds one result in the prompt, not memory, disk or the sum of a conversation.
 
 mod coverage;
+pub mod differences;
 mod envelope;
 mod hint;
 mod inline_cap;
@@ -51,7 +63,7 @@ mod store;
 mod stores;
 mod wrap;
 
-pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Storage, decide_envelope};
+pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
 pub use measure::{Bytes, line_count, serialised_size};
 pub use observer::{BudgetWarning, Observer, Usage};

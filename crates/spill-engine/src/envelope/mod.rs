@@ -8,6 +8,7 @@ mod json;
 mod options;
 mod payload;
 mod preview;
+mod resource;
 mod uri;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 pub use options::{EnvelopeOptions, Form, Storage};
 pub use payload::Payload;
+pub use resource::Resource;
 
 use crate::measure::Bytes;
 use crate::policy::Decision;

@@ -1,7 +1,8 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use spill_engine::{
     Bytes, Call, Canonical, Decision, Envelope, EnvelopeOptions, Form, Kept, Millis, Payload,
-    Policy, Reader, SpillStore, Storage, ToolResult, Verdict, Warning, decide_envelope,
+    Policy, Reader, Resource, SpillStore, Storage, ToolResult, Verdict, Warning, decide_envelope,
 };
 
 use super::{Bench, CALL, enveloped, limited, memory, owner, rows, spilled, structured};
@@ -232,5 +233,125 @@ fn options_have_their_published_names_and_defaults() {
         json!({"maxPayload": 1}),
     ] {
         assert!(EnvelopeOptions::from_json(&bad).is_err(), "{bad}");
+    }
+}
+
+/// A stored text of an envelope with `limit`, and the way to read it.
+fn stored(limit: u64, payload: Payload<'_>) -> (Envelope, String) {
+    let options = EnvelopeOptions {
+        max_payload_bytes: limit,
+        ..EnvelopeOptions::default()
+    };
+    let policy = Envelope::new(options, memory(1 << 20));
+    let owner = owner();
+    let call = Call::new("tool", CALL).owned_by(&owner);
+    match policy.wrap(&call, payload) {
+        Verdict::Replace { spilled, .. } => (policy, spilled.reference),
+        Verdict::Keep(kept) => panic!("kept: {kept:?}"),
+    }
+}
+
+fn read(policy: &Envelope, uri: &str) -> Result<Resource, String> {
+    let reader = Reader::Of(owner());
+    let resource = policy.read_resource(uri, &reader, Millis::new(0));
+    resource.map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_small_record_is_read_whole_and_a_large_one_in_pages() {
+    let small = "word ".repeat(140).into();
+    let (policy, uri) = stored(600, Payload::Text(&small));
+    let answer = read(&policy, &uri).expect("a record").to_json();
+    assert_eq!(
+        answer,
+        json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": *small, "_meta": {
+            "offset": 0, "length": 700, "nextOffset": null, "sizeBytes": 700,
+        }}]})
+    );
+    let part = read(&policy, &format!("{uri}?offset=5&length=9")).expect("a part");
+    assert_eq!(
+        (part.text.as_str(), part.next_offset),
+        ("word word", Some(14))
+    );
+}
+
+#[test]
+fn a_read_is_refused_with_a_way_out() {
+    let text = "x".repeat(2_000).into();
+    let (policy, uri) = stored(600, Payload::Text(&text));
+    for (uri, said) in [
+        (format!("{uri}?offset=2001"), "out of range"),
+        (format!("{uri}?offset=-1"), "offset"),
+        (format!("{uri}?offset=+1"), "offset"),
+        (format!("{uri}?page=2"), "page"),
+        (format!("{uri}?length=0"), "nothing"),
+        (format!("{uri}x"), "not found"),
+        ("resource://elsewhere/1".to_owned(), "not found"),
+    ] {
+        let refusal = read(&policy, &uri).expect_err("a refusal");
+        assert!(refusal.contains(said), "{uri}: {refusal}");
+    }
+    let end = read(&policy, &format!("{uri}?offset=2000")).expect("the end");
+    assert_eq!((end.text.as_str(), end.next_offset), ("", None));
+    let stranger = policy.read_resource(&uri, &Reader::Stranger, Millis::new(0));
+    let unknown = policy.read_resource(
+        "resource://data-spillover/0000000000000000",
+        &Reader::Stranger,
+        Millis::new(0),
+    );
+    assert_eq!(stranger, unknown, "one answer, no hint which");
+    let late = policy.read_resource(&uri, &Reader::Of(owner()), Millis::new(3_600_001));
+    assert!(
+        late.expect_err("expired")
+            .to_string()
+            .starts_with("expired")
+    );
+}
+
+fn pages(policy: &Envelope, uri: &str, length: u64, cap: usize) -> String {
+    let (mut joined, mut next) = (String::new(), Some(0));
+    while let Some(offset) = next {
+        let page = read(policy, &format!("{uri}?offset={offset}&length={length}")).expect("a page");
+        assert_eq!(page.offset, offset);
+        assert!(page.to_json().to_string().len() <= cap);
+        assert!(page.next_offset.is_none_or(|next| next > offset));
+        joined.push_str(&page.text);
+        next = page.next_offset;
+    }
+    joined
+}
+
+#[test]
+fn base64_is_cut_where_it_can_be_decoded() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
+    let (policy, uri) = stored(1_500, Payload::Bytes(&bytes));
+    let whole = pages(&policy, &uri, 1_001, 1_500);
+    assert_eq!(whole.len(), 6_668);
+    let first = read(&policy, &uri).expect("a page");
+    assert_eq!(first.text.len() % 4, 0);
+    assert_eq!(first.to_json()["contents"][0]["blob"], first.text.as_str());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_concatenate_to_the_record(
+        text in "[a\"\\\\\n\u{1}é漢😀]{400,900}",
+        limit in 500_u64..2_000,
+        length in prop_oneof![1_u64..5, 20_u64..3_000, Just(u64::MAX)],
+    ) {
+        let text = (text + &"x".repeat(1_700)).into();
+        let (policy, uri) = stored(limit, Payload::Text(&text));
+        let cap = usize::try_from(limit.max(1_024)).expect("small");
+        prop_assert_eq!(pages(&policy, &uri, length, cap), text.as_str());
+    }
+
+    #[test]
+    fn any_uri_is_answered(tail in "(\\?(offset|length|x)?=?[0-9]{0,22}&?(length=[0-9]{0,22})?)?.{0,5}") {
+        let text = "x".repeat(2_000).into();
+        let (policy, uri) = stored(600, Payload::Text(&text));
+        let _ = read(&policy, &format!("{uri}{tail}"));
+        let _ = read(&policy, &tail);
     }
 }
