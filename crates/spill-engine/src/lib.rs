@@ -41,6 +41,7 @@
 //! tool's source sent. The bounds that a provider puts on a request, and those that a tool puts on what it acquires, stay
 //! mandatory and separate: a policy bounds one result in the prompt, not memory, disk or the sum of a conversation.
 
+mod content;
 mod coverage;
 pub mod differences;
 mod envelope;
@@ -63,6 +64,7 @@ mod store;
 mod stores;
 mod wrap;
 
+pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
 pub use measure::{Bytes, line_count, serialised_size};
