@@ -45,6 +45,7 @@ mod content;
 mod coverage;
 pub mod differences;
 mod envelope;
+mod expand;
 mod hint;
 mod inline_cap;
 mod measure;
@@ -62,11 +63,13 @@ mod shared_text;
 mod step;
 mod store;
 mod stores;
+mod turn;
 mod wrap;
 
 pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
+pub use expand::{ExpandError, Expanded, Expansion, Fetch, SPILL_KEY};
 pub use measure::{Bytes, line_count, serialised_size};
 pub use observer::{BudgetWarning, Observer, Usage};
 pub use policy::{Decision, decide};
@@ -96,4 +99,5 @@ pub use stores::{
     ReadFailure, Reader, SeededNames, Slice, SpillStore, StoreError, StoreUsage, StoredItem, Swept,
     Visibility, WhenFull,
 };
+pub use turn::{TurnPlan, TurnResult, bound_turn};
 pub use wrap::{Accepted, Around, Passed, Pipeline, Transform, Transformed, configure};

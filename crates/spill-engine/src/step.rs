@@ -15,6 +15,7 @@ use crate::result::{Source, ToolResult, result_string};
 use crate::settings::Settings;
 use crate::shared_text::SharedText;
 use crate::store::Store;
+use crate::stores::{ByteRange, ReadFailure, Slice};
 
 /// The spilled results of one step execution. Share it between parallel tool calls by reference or `Arc`; two executions,
 /// also of the same step, never see each other's results. Dropping it drops the store.
@@ -185,6 +186,29 @@ impl StepSpill {
         self.observer
             .read(&answer.reference, with_range, answer.bytes());
         Ok(answer)
+    }
+
+    /// Bytes of a stored text for use outside the prompt, such as an [`Expansion`](crate::Expansion): not bounded by the
+    /// threshold and not counted as a read.
+    ///
+    /// # Errors
+    /// [`ReadFailure::NotFound`] for whatever [`read`](Self::read) does not find, [`ReadFailure::OutOfRange`] for a range that
+    /// starts behind the end.
+    pub fn stored_slice(&self, reference: &str, range: ByteRange) -> Result<Slice, ReadFailure> {
+        let reference: Reference = reference.parse().map_err(|_| ReadFailure::NotFound)?;
+        let mut state = self.lock();
+        let stored = state
+            .store
+            .as_mut()
+            .filter(|_| reference.step == self.step)
+            .and_then(|store| store.get_mut(reference.call))
+            .ok_or(ReadFailure::NotFound)?;
+        let wanted = range.within(Bytes::of(&stored.text))?;
+        let place = |position| usize::try_from(position).expect("a position inside a text");
+        Ok(Slice::shared(
+            stored.text.clone().into(),
+            place(wanted.start)..place(wanted.end),
+        ))
     }
 
     /// The sums so far.

@@ -1,6 +1,7 @@
 //! Reading back, from outside: every form against a model, for every store.
 
 mod bytes;
+mod expanding;
 mod laws;
 mod lines;
 mod pointers;
