@@ -184,9 +184,10 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
         String::from("| golden case | differs in | weakness | ours |\n|---|---|---|---|\n");
     for row in rows {
         let what = row.what.join(", ");
+        let case = row.case.replace('[', "\\[").replace(']', "\\]");
         text.push_str(&format!(
-            "| {} | {what} | {} | {} |\n",
-            row.case, row.weakness, row.ours
+            "| {case} | {what} | {} | {} |\n",
+            row.weakness, row.ours
         ));
     }
     text
