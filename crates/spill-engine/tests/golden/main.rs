@@ -3,6 +3,7 @@
 mod dsh;
 mod further;
 mod nitrostack;
+mod stores;
 mod support;
 
 use support::markdown;
@@ -17,6 +18,14 @@ fn the_documentation_lists_every_difference() {
         ("Inline cap, glued layout", dsh::GLUED),
         ("Inline cap, marked layout (default)", dsh::MARKED),
         ("Retainers", dsh::RETENTION),
+        (
+            "File store, against the local store of DeepSeek Harness",
+            stores::LOCAL,
+        ),
+        (
+            "Stores, against the record stores of NitroStack",
+            stores::RECORDS,
+        ),
     ] {
         let table = format!("## {title}: {} rows\n\n{}", rows.len(), markdown(rows));
         assert!(documented.contains(&table), "DIFFERENCES.md lacks\n{table}");

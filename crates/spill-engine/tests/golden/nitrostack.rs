@@ -9,7 +9,8 @@ use spill_engine::{
 
 use super::support::{self, Noting, Row, built, bytes_of, check_differences};
 
-const GOLDEN: &str = include_str!("../../../../fixtures/reference/golden-nitrostack.json");
+pub(crate) const GOLDEN: &str =
+    include_str!("../../../../fixtures/reference/golden-nitrostack.json");
 const CALL: CallId = CallId {
     iteration: 1,
     index: 0,
