@@ -8,7 +8,10 @@ use crate::stores::{ItemHead, ItemKey, Millis, Owner, StoredItem, Visibility};
 
 /// Bytes that one checksum covers.
 pub(super) const PAGE_BYTES: usize = 4_096;
-const SUM_BYTES: usize = 8;
+/// Bytes of a page's checksum (CRC-32, which processors compute as fast as they read).
+const SUM_BYTES: usize = 4;
+/// Bytes of the checksum over the description itself.
+const OWN_SUM_BYTES: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,11 +34,11 @@ pub(super) struct Description {
     pub(super) created: Millis,
     pub(super) expires: Option<Millis>,
     pub(super) visibility: Visibility,
-    pub(super) sums: Vec<u64>,
+    pub(super) sums: Vec<u32>,
 }
 
 impl Description {
-    pub(super) fn new(head: &ItemHead, suffix: &str, size: u64, sums: Vec<u64>) -> Self {
+    pub(super) fn new(head: &ItemHead, suffix: &str, size: u64, sums: Vec<u32>) -> Self {
         Self {
             size,
             suffix: suffix.to_owned(),
@@ -76,7 +79,7 @@ impl Description {
 
     /// `None` for anything that [`encode`](Self::encode) has not written.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (body, sum) = bytes.split_last_chunk::<SUM_BYTES>()?;
+        let (body, sum) = bytes.split_last_chunk::<OWN_SUM_BYTES>()?;
         if u64::from_le_bytes(*sum) != xxh3_64(body) {
             return None;
         }
@@ -97,7 +100,7 @@ impl Description {
             visibility: header.owner.map_or(Visibility::Anyone, |owner| {
                 Visibility::Only(Owner::new(&owner))
             }),
-            sums: sums.iter().map(|sum| u64::from_le_bytes(*sum)).collect(),
+            sums: sums.iter().map(|sum| u32::from_le_bytes(*sum)).collect(),
         })
     }
 
@@ -116,6 +119,11 @@ impl Description {
     }
 }
 
+/// The checksum of one page.
+pub(super) fn page_sum(page: &[u8]) -> u32 {
+    crc32fast::hash(page)
+}
+
 fn pages(size: u64) -> u64 {
     size.div_ceil(PAGE_BYTES as u64)
 }
@@ -123,7 +131,7 @@ fn pages(size: u64) -> u64 {
 /// Checksums of pages while bytes arrive in pieces of any size.
 #[derive(Default)]
 pub(super) struct PageSums {
-    sums: Vec<u64>,
+    sums: Vec<u32>,
     begun: Vec<u8>,
 }
 
@@ -136,17 +144,17 @@ impl PageSums {
             if self.begun.len() < PAGE_BYTES {
                 return;
             }
-            self.sums.push(xxh3_64(&self.begun));
+            self.sums.push(page_sum(&self.begun));
             self.begun.clear();
         }
         let (pages, rest) = bytes.as_chunks::<PAGE_BYTES>();
-        self.sums.extend(pages.iter().map(|page| xxh3_64(page)));
+        self.sums.extend(pages.iter().map(|page| page_sum(page)));
         self.begun.extend_from_slice(rest);
     }
 
-    pub(super) fn finish(mut self) -> Vec<u64> {
+    pub(super) fn finish(mut self) -> Vec<u32> {
         if !self.begun.is_empty() {
-            self.sums.push(xxh3_64(&self.begun));
+            self.sums.push(page_sum(&self.begun));
         }
         self.sums
     }
@@ -194,7 +202,7 @@ mod tests {
             whole.add(&bytes);
             let mut pieces = PageSums::default();
             bytes.chunks(piece).for_each(|piece| pieces.add(piece));
-            let expected: Vec<u64> = bytes.chunks(PAGE_BYTES).map(xxh3_64).collect();
+            let expected: Vec<u32> = bytes.chunks(PAGE_BYTES).map(page_sum).collect();
             prop_assert_eq!(whole.finish(), expected.clone());
             prop_assert_eq!(pieces.finish(), expected);
         }

@@ -192,12 +192,7 @@ impl FileStore {
         stored
     }
 
-    fn item(
-        &self,
-        key: ItemKey,
-        reader: &Reader,
-        now: Millis,
-    ) -> Result<Arc<opened::Opened>, ReadFailure> {
+    fn item(&self, key: ItemKey, reader: &Reader, now: Millis) -> Result<opened::Now, ReadFailure> {
         match self.existing() {
             Ok(Some(disk)) => self.open.get(&disk, key, reader, now),
             Ok(None) | Err(_) => Err(ReadFailure::NotFound),
@@ -283,9 +278,10 @@ impl SpillStore for FileStore {
         reader: &Reader,
         now: Millis,
     ) -> Result<StoredItem, ReadFailure> {
-        let opened = self.item(key, reader, now)?;
-        let locator = self.locator(key, &opened.description.suffix);
-        Ok(opened.description.stored(key, locator))
+        let found = self.item(key, reader, now)?;
+        let description = &found.opened.description;
+        let locator = self.locator(key, &description.suffix);
+        Ok(description.stored(key, locator))
     }
 
     fn read(

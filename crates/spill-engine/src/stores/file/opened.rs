@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::description::{Description, PAGE_BYTES};
+use super::description::{Description, PAGE_BYTES, page_sum};
 use super::disk::Disk;
 use super::file_name;
 use crate::measure::Bytes;
@@ -22,6 +20,13 @@ pub(super) struct Opened {
     file: File,
 }
 
+/// An open item as it is found now.
+pub(super) struct Now {
+    pub(super) opened: Arc<Opened>,
+    /// Bytes that its file has.
+    bytes: u64,
+}
+
 /// The items read last.
 #[derive(Default)]
 pub(super) struct OpenItems(Mutex<Vec<(ItemKey, Arc<Opened>)>>);
@@ -34,18 +39,19 @@ impl OpenItems {
         key: ItemKey,
         reader: &Reader,
         now: Millis,
-    ) -> Result<Arc<Opened>, ReadFailure> {
-        let opened = match self.known(key) {
-            Some(opened) => opened,
-            None => self.keep(key, find(disk, key, reader, now)?),
+    ) -> Result<Now, ReadFailure> {
+        let found = match self.known(key) {
+            Some(found) => found,
+            None => self.keep(key, find(disk, key, reader, now)?)?,
         };
+        let opened = &found.opened;
         if !opened.description.visibility.admits(reader) {
             return Err(ReadFailure::NotFound);
         }
         if opened.description.expired(now) {
             return Err(ReadFailure::Expired);
         }
-        Ok(opened)
+        Ok(found)
     }
 
     pub(super) fn forget(&self, keys: &[ItemKey]) {
@@ -53,25 +59,29 @@ impl OpenItems {
     }
 
     /// Also finds out when the file was removed meanwhile, here or by another process.
-    fn known(&self, key: ItemKey) -> Option<Arc<Opened>> {
+    fn known(&self, key: ItemKey) -> Option<Now> {
         let mut items = self.lock();
         let place = items.iter().position(|(known, _)| *known == key)?;
-        let removed =
-            rustix::fs::fstat(&items[place].1.file).is_ok_and(|status| status.st_nlink == 0);
-        if removed {
+        let status = rustix::fs::fstat(&items[place].1.file).ok();
+        let Some(status) = status.filter(|status| status.st_nlink > 0) else {
             items.remove(place);
             return None;
-        }
+        };
         items[..=place].rotate_right(1);
-        Some(items[0].1.clone())
+        Some(Now {
+            opened: items[0].1.clone(),
+            bytes: bytes_of(&status),
+        })
     }
 
-    fn keep(&self, key: ItemKey, opened: Opened) -> Arc<Opened> {
+    fn keep(&self, key: ItemKey, opened: Opened) -> Result<Now, ReadFailure> {
+        let status = rustix::fs::fstat(&opened.file).map_err(|error| unreadable(&error.into()))?;
         let opened = Arc::new(opened);
         let mut items = self.lock();
         items.truncate(KEPT_OPEN - 1);
         items.insert(0, (key, opened.clone()));
-        opened
+        let bytes = bytes_of(&status);
+        Ok(Now { opened, bytes })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(ItemKey, Arc<Opened>)>> {
@@ -97,18 +107,25 @@ fn find(disk: &Disk, key: ItemKey, reader: &Reader, now: Millis) -> Result<Opene
     }
 }
 
-impl Opened {
+impl Now {
     /// The bytes of `range`, every page that they touch checked.
     pub(super) fn read(&self, range: ByteRange) -> Result<Slice, ReadFailure> {
-        let size = self.description.size;
-        let status = rustix::fs::fstat(&self.file).map_err(|error| unreadable(&error.into()))?;
-        let found = u64::try_from(status.st_size).unwrap_or(0);
-        if found != size {
-            return Err(ReadFailure::Corrupt(Damage::Length {
-                expected: size,
-                found,
-            }));
+        let expected = self.opened.description.size;
+        let found = self.bytes;
+        if found != expected {
+            return Err(ReadFailure::Corrupt(Damage::Length { expected, found }));
         }
+        self.opened.read(range)
+    }
+}
+
+fn bytes_of(status: &rustix::fs::Stat) -> u64 {
+    u64::try_from(status.st_size).unwrap_or(0)
+}
+
+impl Opened {
+    fn read(&self, range: ByteRange) -> Result<Slice, ReadFailure> {
+        let size = self.description.size;
         let wanted = range.within(Bytes::new(size))?;
         let page = PAGE_BYTES as u64;
         let start = wanted.start / page * page;
@@ -142,7 +159,7 @@ impl Opened {
             usize::try_from(start / PAGE_BYTES as u64).map_err(|_| too_large_for_memory(start))?;
         let sums = self.description.sums.get(first..).unwrap_or_default();
         for ((page, sum), index) in bytes.chunks(PAGE_BYTES).zip(sums).zip(0_u64..) {
-            if xxh3_64(page) != *sum {
+            if page_sum(page) != *sum {
                 let start = start + index * PAGE_BYTES as u64;
                 let end = start + page.len() as u64;
                 return Err(ReadFailure::Corrupt(Damage::Page { start, end }));
