@@ -68,16 +68,16 @@ mod wrap;
 
 pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
-pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
 pub use expand::{ExpandError, Expanded, Expansion, Fetch, SPILL_KEY};
+pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
 pub use measure::{Bytes, line_count, serialised_size};
 pub use observer::{BudgetWarning, Observer, Usage};
 pub use policy::{Decision, decide};
 pub use preview::SUMMARY_LIMIT_BYTES;
 pub use read::{READ_TOOL, ReadAnswer, ReadError, read_tool_schema};
 pub use reading::{
-    Answer, AnswerCap, Ask, AskError, FirstLine, Hit, ItemRange, LineAsk, Part, Pattern, PointerAsk,
-    ReadCounts, Reading, SearchAsk,
+    Answer, AnswerCap, Ask, AskError, FirstLine, Hit, ItemRange, LineAsk, Part, Pattern,
+    PointerAsk, ReadCounts, Reading, SearchAsk,
 };
 pub use reference::{CallId, MalformedReference, Reference, StepId, StepIdError};
 pub use result::{Block, ToolResult};
