@@ -53,9 +53,9 @@ pub(crate) fn frame(recipe: Recipe) -> Result<Scenario, ScenarioError> {
 /// where there is one, and the way out.
 pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
     let shown = path.display().to_string();
-    let bytes = fs::read(path).map_err(|source| ScenarioError::Unreadable {
+    let bytes = fs::read(path).map_err(|reason| ScenarioError::Unreadable {
         file: shown.clone(),
-        source,
+        reason,
         way_out: "name a scenario file, such as scenarios/review.toml".to_owned(),
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));

@@ -9,9 +9,9 @@ use crate::input::{Document, InputData, Recipe};
 /// Reads one text file as the data of the recipe `document`.
 pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
     let shown = path.display().to_string();
-    let unreadable = |source| ScenarioError::Unreadable {
+    let unreadable = |reason| ScenarioError::Unreadable {
         file: shown.clone(),
-        source,
+        reason,
         way_out: "name a text file that you may read".to_owned(),
     };
     let unusable = |problem: String, way_out: &str| ScenarioError::Unusable {

@@ -115,9 +115,9 @@ fn at_path(source: &SourceText<'_>, raw: &RawInput, error: ScenarioError) -> Sce
     let (problem, way_out) = match error {
         ScenarioError::Unreadable {
             file,
-            source,
+            reason,
             way_out,
-        } => (format!("{file} cannot be read: {source}"), way_out),
+        } => (format!("{file} cannot be read: {reason}"), way_out),
         ScenarioError::Unusable {
             file,
             problem,
@@ -245,7 +245,7 @@ fn directory(
             let shown = root.display().to_string();
             disk_files(&root, &root, &mut files).map_err(|error| ScenarioError::Unreadable {
                 file: shown.clone(),
-                source: error,
+                reason: error,
                 way_out: "`path` is a folder with before/, after/ and facts.toml, relative to \
                           the scenario file"
                     .to_owned(),
