@@ -6,10 +6,10 @@
 //!
 //! | default | value | source |
 //! |---|---|---|
-//! | `context_window_tokens` | 400000 | OpenAI's published GPT-5 model page, <https://platform.openai.com/docs/models/gpt-5>. The same window is split there into at most 272,000 input and 128,000 output tokens; the simulated model checks the prompt against the whole window. |
+//! | `context_window_tokens` | 400000 | the window OpenAI publishes for GPT-5 (<https://platform.openai.com/docs/models/gpt-5>, checked against <https://vercel.com/ai-gateway/models/gpt-5-fast.md>: 400,000, of it 128,000 output). The API takes at most 272,000 of it as input (<https://community.openai.com/t/1344734>); the simulated model checks the prompt against the whole window. |
 //! | `iteration_limit` | 25 | LangGraph's published default `recursion_limit`, <https://reference.langchain.com/python/langgraph-sdk/schema/Config/recursion_limit>. It counts graph steps; here it counts iterations, which is the more generous reading. |
 //! | `parallel_calls` | 4 | assumption, no published figure: providers publish only an on/off switch (`parallel_tool_calls`). Four is above one, so that parallel calls are exercised, and small enough that a change of six files takes more than one iteration. |
-//! | `slice_bytes` | 32768 | assumption, no published figure for a model's choice: it is the largest read that every candidate allows, because one read returns at most the threshold. Coding agents cap one read in the same range (opencode: 50 KB). |
+//! | `slice_bytes` | 32768 | assumption, no published figure for a model's choice: it is the largest read that every candidate allows, because one read returns at most the threshold. Coding agents cap one read in the same range (opencode: 50 KB, <https://github.com/anomalyco/opencode/issues/29604>). |
 //! | `reading_budget_bytes` | 131072 | assumption, no published figure: four slices; as many bytes as the largest result that the shipped default leaves in the prompt. |
 //! | `population` | selective 0.6, diligent 0.3, hasty 0.1 | assumption, no published figure: reading what is needed is taken as the rule, answering from previews as the exception. The report shows the decision under each pure profile beside it. |
 //! | `max_findings` | 400 | assumption, no published figure: above the facts of any built-in input several times over, so that the bound stops echoing and not answering. |
