@@ -42,16 +42,24 @@ impl Subject {
 pub(crate) struct SeenCall<'v> {
     pub(crate) call: &'v Call,
     pub(crate) result: Option<&'v ToolText>,
+    /// Which assistant message asks for it, from 0.
+    turn: u64,
 }
 
 /// Pairs each tool call with its result: the first one with its id after it.
 pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     let mut seen: Vec<SeenCall<'_>> = Vec::new();
+    let mut turn = 0;
     for item in &view.messages {
         match &*item.message {
             Message::System(_) | Message::User(_) => {}
             Message::Assistant { calls, .. } => {
-                seen.extend(calls.iter().map(|call| SeenCall { call, result: None }));
+                seen.extend(calls.iter().map(|call| SeenCall {
+                    call,
+                    result: None,
+                    turn,
+                }));
+                turn += 1;
             }
             Message::Tool { call_id, result } => {
                 let open = seen
@@ -103,10 +111,12 @@ pub(crate) struct Stored<'v> {
     pub(crate) pieces: Vec<Piece<'v>>,
     /// Bytes that slices returned.
     pub(crate) read_bytes: u64,
-    /// Reads that failed, or returned nothing new.
+    /// Turns with a read that failed or returned nothing new. The reads of one turn are asked for
+    /// together, so that none of them can heed what another's error says.
     pub(crate) failures: u32,
-    /// Whether the last failed read said which smaller length would do.
+    /// Whether a failed read of the last such turn said which smaller length would do.
     pub(crate) may_retry: bool,
+    failed_turn: Option<u64>,
     hunks: Vec<Hunk>,
 }
 
@@ -122,8 +132,18 @@ impl<'v> Stored<'v> {
             read_bytes: 0,
             failures: 0,
             may_retry: false,
+            failed_turn: None,
             hunks: result.hunks().to_vec(),
         }
+    }
+
+    fn fail(&mut self, turn: u64, cap: Option<u64>) {
+        if self.failed_turn != Some(turn) {
+            self.failed_turn = Some(turn);
+            self.failures += 1;
+            self.may_retry = false;
+        }
+        self.may_retry |= cap.is_some();
     }
 
     /// Ranges in view, as a set.
@@ -244,8 +264,7 @@ impl<'v> Seen<'v> {
             return;
         };
         let Some(result) = seen.result else {
-            stored.failures += 1;
-            stored.may_retry = false;
+            stored.fail(seen.turn, None);
             return;
         };
         let piece = match &result.form {
@@ -271,10 +290,7 @@ impl<'v> Seen<'v> {
                 stored.pieces.push(piece);
                 stored.hunks.extend_from_slice(result.hunks());
             }
-            None => {
-                stored.failures += 1;
-                stored.may_retry = cap.is_some();
-            }
+            None => stored.fail(seen.turn, cap),
         }
     }
 }
