@@ -208,7 +208,7 @@ fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'
     }
 }
 
-/// A file is read when it is still there and its diff is in view; all else always.
+/// A file is read when its diff is in view and does not show the whole of it; all else always.
 fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     if subject != Subject::File {
         return true;
@@ -216,7 +216,7 @@ fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     let diff = seen
         .entry(Subject::Diff, &entry.name)
         .map(|diff| &diff.outcome);
-    !entry.is_deleted && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+    !entry.diff_is_whole && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
 }
 
 fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {

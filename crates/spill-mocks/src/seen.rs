@@ -331,7 +331,7 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) name: String,
-    pub(crate) is_deleted: bool,
+    pub(crate) diff_is_whole: bool,
     /// Stated sizes: of the diff, of the file, of the document.
     pub(crate) diff_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
@@ -369,7 +369,10 @@ fn listed_entry(entry: &Value) -> Option<Listed> {
     let number = |name: &str| entry.get(name).and_then(Value::as_u64);
     Some(Listed {
         name: text("path").or_else(|| text("name"))?.to_owned(),
-        is_deleted: matches!(text("status"), Some("deleted" | "removed" | "D")),
+        diff_is_whole: matches!(
+            text("status"),
+            Some("added" | "new" | "A" | "deleted" | "removed" | "D")
+        ),
         diff_bytes: number("diff_bytes"),
         file_bytes: number("file_bytes"),
         size_bytes: number("size_bytes"),
@@ -407,7 +410,7 @@ mod tests {
         let text = "sgc0123456789abc\n[\n{\"path\":\"a\",\"status\":\"deleted\",\"diff_bytes\":7},\n{\"path\":\"b\"},\n{\"pa";
         let names: Vec<_> = listed(text).into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["a", "b"]);
-        assert!(listed(text)[0].is_deleted);
+        assert!(listed(text)[0].diff_is_whole);
         assert_eq!(listed(text)[0].stated(Subject::Diff), Some(7));
         assert_eq!(
             listed("[{\"name\":\"d\",\"size_bytes\":3}]")[0].size_bytes,

@@ -128,6 +128,8 @@ pub struct ModelRecord {
     pub parallel_calls: u64,
     /// Bytes that one read asks for at most.
     pub slice_bytes: u64,
+    /// Lines that the `selective` profile reads around a place that a diff names.
+    pub window_lines: u64,
     /// Bytes that the `selective` profile reads back of one result at most.
     pub reading_budget_bytes: u64,
     /// Iterations of one step at most.

@@ -77,6 +77,7 @@ fn without_a_reading_tool_nothing_is_read_back() {
 fn check_retry(parallel_calls: u64, refused: usize) {
     let model = ModelSpec {
         slice_bytes: 20_000,
+        window_lines: 100,
         parallel_calls,
         ..spec()
     };

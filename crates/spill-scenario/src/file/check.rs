@@ -147,6 +147,7 @@ fn model(source: &SourceText<'_>, raw: &RawModel) -> Checked<ModelSpec> {
             defaults::PARALLEL_CALLS,
         )?,
         slice_bytes: size(&raw.slice_bytes, "slice_bytes", defaults::SLICE_BYTES)?,
+        window_lines: number(&raw.window_lines, "window_lines", defaults::WINDOW_LINES)?,
         reading_budget_bytes: size(
             &raw.reading_budget_bytes,
             "reading_budget_bytes",

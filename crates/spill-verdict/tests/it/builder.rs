@@ -220,6 +220,7 @@ fn model(scenario: &str) -> ModelRecord {
         context_window_tokens: 400_000,
         parallel_calls: 4,
         slice_bytes: 16_384,
+        window_lines: 100,
         reading_budget_bytes: 65_536,
         iteration_limit: 40,
         step_timeout_ms: 20_000,
