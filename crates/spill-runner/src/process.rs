@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::launcher::LaunchReport;
 
@@ -96,61 +96,45 @@ pub(crate) async fn run(
     let leash = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output is piped");
     let stderr = child.stderr.take().expect("standard error is piped");
-    let streams = async { tokio::join!(read_bounded(stdout), read_bounded(stderr)) };
-    tokio::pin!(streams);
-
-    let why = tokio::select! {
-        read = &mut streams => Stopped::Done(read),
-        () = tokio::time::sleep(launch.timeout) => Stopped::Timeout,
-        _ = cancel.wait_for(|stop| *stop) => Stopped::Cancel,
-    };
-    let overflow = matches!(&why, Stopped::Done((out, err)) if out.overflow || err.overflow);
-    let timed_out = matches!(why, Stopped::Timeout);
-    if overflow || !matches!(why, Stopped::Done(_)) {
+    let overflow = Notify::new();
+    let (streams, why) = {
+        let end = async {
+            let (stdout, stderr) = tokio::join!(
+                read_bounded(stdout, &overflow),
+                read_bounded(stderr, &overflow)
+            );
+            // Both streams can be closed while the process lives on.
+            drop(child.wait().await);
+            (stdout, stderr)
+        };
+        tokio::pin!(end);
+        let (streams, why): (_, fn(Finished) -> Ended) = tokio::select! {
+            streams = &mut end => (Some(streams), Ended::Exited),
+            () = tokio::time::sleep(launch.timeout) => (None, Ended::TimedOut),
+            () = overflow.notified() => (None, Ended::OutputTooLarge),
+            _ = cancel.wait_for(|stop| *stop) => (None, |_| Ended::Cancelled),
+        };
         // Closing the pipe makes the launcher kill the subject's process group.
         drop(leash);
-        let (out, err) = match why {
-            Stopped::Done(read) => read,
-            Stopped::Timeout | Stopped::Cancel => {
-                match tokio::time::timeout(REAP_GRACE, streams).await {
-                    Ok(read) => read,
-                    Err(_) => Default::default(),
-                }
-            }
-        };
-        reap(&mut child).await?;
-        let finished = finish(out, err, started, &report_path);
-        return Ok(match (overflow, timed_out) {
-            (true, _) => Ended::OutputTooLarge(finished),
-            (false, true) => Ended::TimedOut(finished),
-            (false, false) => Ended::Cancelled,
-        });
-    }
-    let Stopped::Done((out, err)) = why else {
-        unreachable!("the other endings returned above")
+        match streams {
+            Some(streams) => (Some(streams), why),
+            None => (tokio::time::timeout(REAP_GRACE, end).await.ok(), why),
+        }
     };
-    // Both streams are closed, but the process may live on: its time still runs.
-    let left = launch.timeout.saturating_sub(started.elapsed());
-    let in_time = tokio::time::timeout(left, child.wait()).await;
-    drop(leash);
-    reap(&mut child).await?;
-    let finished = finish(out, err, started, &report_path);
-    match in_time {
-        Ok(_) => Ok(Ended::Exited(finished)),
-        Err(_) => Ok(Ended::TimedOut(finished)),
+    if streams.is_none() {
+        // A launcher that does not end is stopped itself.
+        child.kill().await?;
     }
-}
-
-enum Stopped {
-    Done((Stream, Stream)),
-    Timeout,
-    Cancel,
-}
-
-#[derive(Default)]
-struct Stream {
-    bytes: Vec<u8>,
-    overflow: bool,
+    let (stdout, stderr) = streams.unwrap_or_default();
+    let report = fs::read(&report_path)
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok());
+    Ok(why(Finished {
+        stdout,
+        stderr,
+        wall: started.elapsed(),
+        report,
+    }))
 }
 
 fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child> {
@@ -178,47 +162,16 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         .spawn()
 }
 
-async fn read_bounded(mut stream: impl AsyncRead + Unpin) -> Stream {
+/// Reads a stream to its end; past the bound, says so and throws the rest away.
+async fn read_bounded(mut stream: impl AsyncRead + Unpin, overflow: &Notify) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
         match stream.read(&mut buffer).await {
             // A broken pipe ends the stream as its close does.
-            Ok(0) | Err(_) => {
-                return Stream {
-                    bytes,
-                    overflow: false,
-                };
-            }
-            Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => {
-                return Stream {
-                    bytes,
-                    overflow: true,
-                };
-            }
+            Ok(0) | Err(_) => return bytes,
+            Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => overflow.notify_one(),
             Ok(read) => bytes.extend_from_slice(&buffer[..read]),
         }
-    }
-}
-
-async fn reap(child: &mut Child) -> io::Result<()> {
-    if tokio::time::timeout(REAP_GRACE, child.wait())
-        .await
-        .is_err()
-    {
-        child.kill().await?;
-    }
-    Ok(())
-}
-
-fn finish(out: Stream, err: Stream, started: Instant, report: &Path) -> Finished {
-    let report = fs::read(report)
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok());
-    Finished {
-        stdout: out.bytes,
-        stderr: err.bytes,
-        wall: started.elapsed(),
-        report,
     }
 }

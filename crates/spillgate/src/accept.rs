@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::progress::Progress;
-use crate::{Failure, folder, host, sources};
+use crate::{Failure, folder, host, out, sources};
 
 const VERB: &str = "accept";
 
@@ -22,25 +22,29 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
     if args.json {
         let text = serde_json::to_string_pretty(&plan.record)
             .map_err(|error| Failure::internal("list", error))?;
-        println!("{text}");
+        out::line(text);
         return Ok(0);
     }
-    println!("plan {}: {} runs", plan.plan_hash, plan.record.runs.len());
+    out::line(format_args!(
+        "plan {}: {} runs",
+        plan.plan_hash,
+        plan.record.runs.len()
+    ));
     for input in &plan.record.inputs {
-        println!(
+        out::line(format_args!(
             "{} / {}: class {}, largest result {} bytes, {} facts",
             input.scenario,
             input.input,
             input.class.as_str(),
             input.largest_result_bytes,
             input.facts.len()
-        );
+        ));
     }
     for run in &plan.record.runs {
-        println!(
+        out::line(format_args!(
             "{}  {} / {} · repetition {} · {} · {}",
             run.run_id, run.scenario, run.input, run.repetition, run.profile, run.configuration
-        );
+        ));
     }
     Ok(0)
 }
@@ -75,14 +79,17 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
     folder::print_verdict(VERB, &verdict, args.json)?;
     if !args.json {
-        println!("report: {}", folder.join("report.html").display());
+        out::line(format_args!(
+            "report: {}",
+            folder.join("report.html").display()
+        ));
     }
     Ok(code)
 }
 
 fn print_notes(notes: &[String]) {
     for note in notes {
-        eprintln!("note: {note}");
+        out::note(format_args!("note: {note}"));
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use spill_record::RunFolder;
 use spill_verdict::Verdict;
 
-use crate::Failure;
 use crate::cli::FolderArgs;
+use crate::{Failure, out};
 
 pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
     let (verdict, code) = finish("judge", &args.dir)?;
@@ -19,7 +19,7 @@ pub(crate) fn report(args: &FolderArgs) -> Result<u8, Failure> {
     if args.json {
         print_verdict("report", &verdict, true)?;
     } else {
-        println!("{}", args.dir.join("report.html").display());
+        out::line(args.dir.join("report.html").display());
     }
     Ok(0)
 }
@@ -29,10 +29,10 @@ pub(crate) fn finish(verb: &'static str, folder: &Path) -> Result<(Verdict, u8),
     let usage = |error| Failure::usage(verb, error);
     let set = RunFolder::read(folder).map_err(|error| usage(anyhow::Error::from(error)))?;
     for torn in &set.torn {
-        eprintln!(
+        out::note(format_args!(
             "note: {} ends in a torn line (line {}, {} bytes), which is left out",
             torn.file, torn.line, torn.bytes
-        );
+        ));
     }
     let verdict = spill_verdict::judge(&set);
     let rendered = spill_report::render(&set, &verdict);
@@ -59,9 +59,10 @@ pub(crate) fn print_verdict(
     if json {
         let text = serde_json::to_string_pretty(verdict)
             .map_err(|error| Failure::internal(verb, error))?;
-        println!("{text}");
+        out::line(text);
     } else {
-        println!("{}", spill_verdict::terminal_table(verdict));
+        out::line(verdict.decision_sentence());
+        out::line(spill_verdict::terminal_table(verdict));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod cli;
 mod folder;
 mod host;
 mod mock;
+mod out;
 mod progress;
 mod sources;
 mod step;
@@ -64,7 +65,22 @@ impl Failure {
     }
 
     fn print(self) -> ExitCode {
-        eprintln!("spillgate {}: {:#}", self.verb, self.error);
+        out::note(format_args!(
+            "spillgate {}: {}",
+            self.verb,
+            in_full(&self.error)
+        ));
         ExitCode::from(self.code)
     }
+}
+
+/// An error with its causes; a cause that its own effect quotes already is not said twice.
+fn in_full(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

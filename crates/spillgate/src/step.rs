@@ -4,15 +4,17 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use spill_agent::{AbortHandle, StepJob, abort_pair, is_own_log, log_setting_warnings, run_job};
+use spill_agent::{
+    AbortHandle, StepJob, StepResult, abort_pair, is_own_log, log_setting_warnings, run_job,
+};
 use spill_engine::Settings;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::Failure;
 use crate::cli::{LaunchArgs, StepArgs};
+use crate::{Failure, out};
 
 const VERB: &str = "step";
 /// Names how much `step` logs: `off`, `error`, `warn`, `info`, `debug` or `trace`.
@@ -26,7 +28,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         let settings = spill_agent::EffectiveSettings::from(settings);
         let answer = serde_json::json!({ "settings": settings, "warnings": warnings });
-        print_line(&answer.to_string()).map_err(|error| Failure::internal(VERB, error))?;
+        out::line(answer);
         return Ok(0);
     }
     let path = args.job.as_deref().unwrap_or(Path::new(""));
@@ -43,13 +45,12 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         Ok::<_, anyhow::Error>(run_job(&job, settings, &signal).await?)
     });
     let result = result.map_err(|error| Failure::usage(VERB, error))?;
-    let line = serde_json::to_string(&result).map_err(|error| Failure::internal(VERB, error))?;
-    print_line(&line).map_err(|error| Failure::internal(VERB, error))?;
+    print_result(&result).map_err(|error| Failure::internal(VERB, error))?;
     Ok(0)
 }
 
 fn read_job(path: &Path) -> anyhow::Result<StepJob> {
-    let text = std::fs::read(path).with_context(|| {
+    let text = std::fs::read_to_string(path).with_context(|| {
         format!(
             "cannot read the job {} (give --job a JSON file)",
             path.display()
@@ -88,11 +89,12 @@ fn abort_on_signals(handle: &AbortHandle) -> std::io::Result<()> {
     Ok(())
 }
 
-fn print_line(line: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes())?;
+/// Prints the step result piece by piece: a second copy of all results would count as memory.
+fn print_result(result: &StepResult) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    serde_json::to_writer(&mut out, result)?;
     out.write_all(b"\n")?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
 pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {

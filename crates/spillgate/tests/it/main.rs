@@ -1,0 +1,12 @@
+//! End to end: the built program, real processes, real sockets.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod accept;
+mod bad_input;
+mod planted_faults;
+mod processes;
+mod program;
+mod structure;
