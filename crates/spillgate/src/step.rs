@@ -56,8 +56,7 @@ fn read_job(path: &Path) -> anyhow::Result<StepJob> {
             path.display()
         )
     })?;
-    serde_json::from_slice(&text)
-        .with_context(|| format!("the job {} is not usable", path.display()))
+    StepJob::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 
 /// Logs to standard error; only our own lines, since dependencies log message content.
