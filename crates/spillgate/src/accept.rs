@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use spill_record::{FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA, Versions};
-use spill_runner::{FinishedRun, Harness, Options, Subject, effective_settings, pairs_of};
+use spill_runner::{
+    FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
+};
 use spill_scenario::{Plan, sensitivity_runs};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::progress::Progress;
+use crate::temp::Temp;
 use crate::{Failure, folder, host, out, sources};
 
 const VERB: &str = "accept";
@@ -55,9 +58,7 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&notes);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
-    let temp = tempfile::Builder::new()
-        .prefix("spillgate-")
-        .tempdir()
+    let temp = Temp::create()
         .context("no temporary folder can be made (set TMPDIR to a writable one)")
         .map_err(|error| Failure::usage(VERB, error))?;
     let options = Options {
@@ -122,10 +123,9 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         configuration.effective_settings = Some(settings);
     }
     let plan = Arc::new(plan);
-    let internal = |error| Failure::internal(VERB, error);
     let harness = Harness::start(plan.clone(), options.clone())
         .await
-        .map_err(internal)?;
+        .map_err(failure)?;
     let mut folder = new_folder(args, &plan, options, harness.tokenizer())
         .map_err(|error| Failure::usage(VERB, error))?;
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
@@ -143,7 +143,7 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
     harness
         .execute(pairs_of(runs), stop.clone(), &mut record)
         .await
-        .map_err(internal)?;
+        .map_err(failure)?;
     progress.close();
 
     // Extra pairs for the profiles that the population did not draw.
@@ -151,8 +151,16 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
     harness
         .execute(pairs_of(sensitivity_runs(&plan)), stop, &mut record)
         .await
-        .map_err(internal)?;
+        .map_err(failure)?;
     Ok(folder.path().to_owned())
+}
+
+/// A place that cannot be written is not a fault of the program.
+fn failure(error: RunError) -> Failure {
+    match error {
+        RunError::Sink(error) => Failure::usage(VERB, anyhow::Error::from_boxed(error)),
+        RunError::Servers(_) | RunError::Worker(_) => Failure::internal(VERB, error),
+    }
 }
 
 /// Turns true at the first interrupt or termination signal.

@@ -13,6 +13,7 @@ mod out;
 mod progress;
 mod sources;
 mod step;
+mod temp;
 
 use std::process::ExitCode;
 
