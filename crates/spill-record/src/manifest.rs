@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::run::Class;
 
 /// How much of the plan a run folder is meant to hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Two repetitions: a first look before `full`.
@@ -16,7 +17,7 @@ pub enum Stage {
 }
 
 /// What answers the subject's LLM calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The simulated model: every run is a pure function of scenario, input, seed and configuration.
@@ -26,7 +27,7 @@ pub enum Mode {
 }
 
 /// What a configuration is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigurationRole {
     /// What the candidates are compared with.
@@ -36,7 +37,7 @@ pub enum ConfigurationRole {
 }
 
 /// One set of environment settings of the subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigurationRecord {
     /// Its name, such as `128KiB`.
     pub name: String,
@@ -55,7 +56,7 @@ pub struct ConfigurationRecord {
 }
 
 /// Where a fact sits in what carries it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactPlace {
     /// First tenth.
@@ -67,7 +68,7 @@ pub enum FactPlace {
 }
 
 /// Where an input's facts come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactsOrigin {
     /// Planted in a generated input, or written in the scenario.
@@ -80,7 +81,7 @@ pub enum FactsOrigin {
 }
 
 /// A fact without its text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactRecord {
     /// Its id, unique within the input.
     pub id: String,
@@ -93,7 +94,7 @@ pub struct FactRecord {
 }
 
 /// One input of one scenario.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputRecord {
     /// The scenario's name.
     pub scenario: String,
@@ -114,7 +115,7 @@ pub struct InputRecord {
 }
 
 /// The simulated model and the step's limits in one scenario: the assumptions a verdict hangs on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRecord {
     /// The scenario's name.
     pub scenario: String,
@@ -141,7 +142,7 @@ pub struct ModelRecord {
 }
 
 /// The acceptance rules' limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RulesRecord {
     /// Rule 3 for the classes small and medium: candidate over control at most this.
     pub input_tokens_ratio_limit: f64,
@@ -156,7 +157,7 @@ pub struct RulesRecord {
 }
 
 /// One run that the plan asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedRun {
     /// Hash of plan hash, scenario, input, repetition and configuration.
     pub run_id: String,
@@ -177,7 +178,7 @@ pub struct PlannedRun {
 }
 
 /// The whole plan: what is run, on what, under which rules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
     /// Configurations in scenario order; candidates are tried in this order.
     pub configurations: Vec<ConfigurationRecord>,
@@ -194,7 +195,7 @@ pub struct PlanRecord {
 }
 
 /// Versions of what took part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// This program.
     pub spillgate: String,
@@ -203,7 +204,7 @@ pub struct Versions {
 }
 
 /// The machine the runs were made on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Operating system.
     pub os: String,
@@ -216,7 +217,7 @@ pub struct Host {
 }
 
 /// `manifest.json`: everything about an acceptance that its records do not repeat.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Version of the record format.
     pub schema: u32,

@@ -6,7 +6,9 @@
 //! that the verdict counted.
 //!
 //! The data flow is records → cells ([`summary_csv`](Rendered::summary_csv)) → charts and view →
-//! the HTML template. Text from outside is escaped by the template in HTML and neutralised in CSV.
+//! the HTML template. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
+//! Text from outside is escaped by the template in HTML, neutralised in CSV, and escaped by one
+//! function in each of the others.
 
 mod cells;
 mod durations;
@@ -22,7 +24,16 @@ mod background;
 mod rule_tables;
 mod view;
 
+mod junit;
+mod markdown;
+mod sarif;
+mod summary;
+
+mod github;
+
 mod render;
 
+pub use github::{github_annotations, github_outputs};
 pub use render::{Rendered, render};
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
+pub use summary::SUMMARY_LIMIT_BYTES;

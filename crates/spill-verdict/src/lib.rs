@@ -41,5 +41,6 @@ pub use table::{deciding_number, terminal_table};
 pub use verdict::{
     Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak, ProfileCandidate,
     ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA, Verdict,
+    verdict_schema,
 };
 pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};

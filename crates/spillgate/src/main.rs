@@ -7,6 +7,7 @@
 mod accept;
 mod cli;
 mod folder;
+mod github;
 mod host;
 mod mock;
 mod out;

@@ -8,8 +8,9 @@ use spill_record::{MEASURED_COLUMNS, OPTIONAL_COLUMNS};
 
 use crate::program::{Row, accept, folder, repository, rows, scenario_with, spillgate, verdict};
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 11] = [
     "calls.jsonl",
+    "junit.xml",
     "manifest.json",
     "report.html",
     "rules.csv",
@@ -17,6 +18,7 @@ const FILES: [&str; 9] = [
     "runs.jsonl",
     "sensitivity.jsonl",
     "summary.csv",
+    "summary.md",
     "verdict.json",
 ];
 
@@ -134,10 +136,12 @@ fn judge_and_report_rebuild_the_folder_byte_for_byte() {
     let accepted = accept(folder.path(), "document", "handbook", &[]);
     let latest = folder.path().join("reports/latest");
     let derived = [
+        "junit.xml",
         "report.html",
         "rules.csv",
         "runs.csv",
         "summary.csv",
+        "summary.md",
         "verdict.json",
     ];
     let read = |latest: &Path| derived.map(|name| fs::read(latest.join(name)).unwrap());

@@ -6,7 +6,9 @@
 
 mod accept;
 mod bad_input;
+mod ci;
 mod planted_faults;
 mod processes;
 mod program;
+mod schemas;
 mod structure;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::program::{Said, accept, folder, rows, verdict};
 
 /// A script that runs the example `faulty_subject` with `fault`.
-fn wrapper(folder: &Path, fault: &str) -> PathBuf {
+pub(crate) fn wrapper(folder: &Path, fault: &str) -> PathBuf {
     let example = Path::new(crate::program::SPILLGATE)
         .parent()
         .unwrap()
