@@ -61,5 +61,7 @@ pub const QUALITY_ALLOWANCE: f64 = 0.0;
 pub const DERIVED_FACTS_NEEDED: u64 = 5;
 /// Share of planned runs that may end as infrastructure failures.
 pub const INFRASTRUCTURE_BUDGET: f64 = 0.0;
-/// A document larger than this is not read.
+/// A scenario file larger than this is not read.
+pub const MAX_SCENARIO_BYTES: u64 = 1024 * 1024;
+/// A document, or a file of an input's folder, larger than this is not read.
 pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;

@@ -5,6 +5,7 @@ use crate::defaults::MAX_DOCUMENT_BYTES;
 use crate::error::ScenarioError;
 use crate::file::text_of;
 use crate::input::{Document, InputData, Recipe};
+use crate::regular_file;
 
 /// Reads one text file as the data of the recipe `document`.
 pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
@@ -35,7 +36,7 @@ pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
             "name a smaller file, or split it",
         ));
     }
-    let bytes = fs::read(path).map_err(unreadable)?;
+    let bytes = regular_file::read(path, MAX_DOCUMENT_BYTES).map_err(unreadable)?;
     let text = text_of(&shown, &bytes, "a document is a text file in UTF-8")?;
     if text.trim().is_empty() {
         return Err(unusable(

@@ -24,6 +24,7 @@ mod generate;
 mod input;
 mod plan;
 mod real;
+mod regular_file;
 mod repository;
 mod scenario;
 mod served;
