@@ -221,7 +221,7 @@ fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
 
 fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
     match seen.entry(Subject::List, "").map(|entry| &entry.outcome) {
-        Some(Outcome::Text(text)) => listed(&text.text),
+        Some(Outcome::Text(text)) => text.listed().to_vec(),
         Some(Outcome::Stored(stored)) => {
             let segments = crate::answer::segments(stored);
             segments
