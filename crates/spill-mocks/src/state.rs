@@ -129,7 +129,8 @@ impl LlmState {
     fn entry(&mut self, call: u64, view: &View) -> LlmCallEntry {
         let tools = view.options.tools.as_ref().map_or("", |tools| &tools.json);
         let mut new_results = Vec::new();
-        for (index, item) in view.messages.iter().enumerate() {
+        // What was taken over from the request before has been seen in it.
+        for (index, item) in view.messages.iter().enumerate().skip(view.reused) {
             let is_result = matches!(*item.message, Message::Tool { .. });
             if is_result && self.known_results.insert(item.hash) {
                 new_results.extend(result_entry(view, index));
