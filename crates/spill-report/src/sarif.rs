@@ -5,6 +5,11 @@ use spill_verdict::{Rule, counted, plain};
 /// Results that one file lists at most: code scanning shows no more of one upload.
 const RESULTS: usize = 5_000;
 
+/// What to do about a result.
+const HELP: &str = "Find the run by its id in report.html: its record names the folder or the log in \
+which something was found. Keep the subject from writing result content there, or from leaving files \
+outside its declared outputs.";
+
 /// The file that holds the records of runs outside the plan.
 const SENSITIVITY: &str = "sensitivity.jsonl";
 
@@ -92,6 +97,7 @@ fn log(set: &RunSet, results: &[Value]) -> Value {
                     "name": "NothingLeaks",
                     "shortDescription": { "text": "Result content left the prompt." },
                     "fullDescription": { "text": rule.demands() },
+                    "help": { "text": HELP },
                     "defaultConfiguration": { "level": "error" },
                 }],
             }},
