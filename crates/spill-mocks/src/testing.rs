@@ -88,6 +88,7 @@ pub(crate) fn served(data: InputData) -> Arc<ServedInput> {
         data,
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
+        notes: Vec::new(),
     };
     Arc::new(ServedInput::new(&input, 1))
 }

@@ -35,6 +35,7 @@ fn run(run_id: &str) -> MockRun {
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
+        notes: Vec::new(),
     };
     MockRun {
         run_id: run_id.to_owned(),

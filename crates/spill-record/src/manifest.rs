@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hash::digest;
 use crate::run::Class;
 
 /// How much of the plan a run folder is meant to hold.
@@ -112,6 +113,8 @@ pub struct InputRecord {
     pub facts_origin: FactsOrigin,
     /// Its facts.
     pub facts: Vec<FactRecord>,
+    /// What of the real input was left out, and why; one line each.
+    pub notes: Vec<String>,
 }
 
 /// The simulated model and the step's limits in one scenario: the assumptions a verdict hangs on.
@@ -247,4 +250,23 @@ pub struct Manifest {
     pub measured_columns: Vec<String>,
     /// The whole plan.
     pub plan: PlanRecord,
+    /// Digest of all of the above, so that a manifest changed by hand is noticed.
+    pub manifest_digest: String,
+}
+
+impl Manifest {
+    /// Returns the manifest with its digest.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        self.manifest_digest = self.computed_digest();
+        self
+    }
+
+    /// The digest that belongs to what the manifest says.
+    #[must_use]
+    pub(crate) fn computed_digest(&self) -> String {
+        let mut open = self.clone();
+        open.manifest_digest = String::new();
+        digest(&serde_json::to_vec(&open).expect("manifests have string keys and finite numbers"))
+    }
 }

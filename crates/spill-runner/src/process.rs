@@ -81,6 +81,8 @@ pub(crate) struct Finished {
 const STREAM_LIMIT_BYTES: usize = 256 << 20;
 /// How long the launcher may take to kill and reap after its pipe was closed.
 const REAP_GRACE: Duration = Duration::from_secs(10);
+/// How long streams may stay open after the process group is gone.
+const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// Where a subject finds the programs of the system; nothing else is inherited.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -92,47 +94,55 @@ pub(crate) async fn run(
 ) -> io::Result<Ended> {
     let report_path = dirs.harness_file("launch.json");
     let started = Instant::now();
+    let deadline = tokio::time::Instant::now() + launch.timeout;
     let mut child = spawn(dirs, &launch, &report_path)?;
     let leash = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output is piped");
     let stderr = child.stderr.take().expect("standard error is piped");
     let overflow = Notify::new();
-    let (streams, why) = {
-        let end = async {
-            let (stdout, stderr) = tokio::join!(
-                read_bounded(stdout, &overflow),
-                read_bounded(stderr, &overflow)
-            );
-            // Both streams can be closed while the process lives on.
-            drop(child.wait().await);
-            (stdout, stderr)
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let why = {
+        let streams = async {
+            tokio::join!(
+                read_bounded(stdout, &mut out, &overflow),
+                read_bounded(stderr, &mut err, &overflow)
+            )
         };
-        tokio::pin!(end);
-        let (streams, why): (_, fn(Finished) -> Ended) = tokio::select! {
-            streams = &mut end => (Some(streams), Ended::Exited),
-            () = tokio::time::sleep(launch.timeout) => (None, Ended::TimedOut),
-            () = overflow.notified() => (None, Ended::OutputTooLarge),
-            _ = cancel.wait_for(|stop| *stop) => (None, |_| Ended::Cancelled),
+        tokio::pin!(streams);
+        let mut drained = false;
+        let why: fn(Finished) -> Ended = loop {
+            tokio::select! {
+                _ = &mut streams, if !drained => drained = true,
+                _ = child.wait() => break Ended::Exited,
+                () = tokio::time::sleep_until(deadline) => break Ended::TimedOut,
+                () = overflow.notified() => break Ended::OutputTooLarge,
+                _ = cancel.wait_for(|stop| *stop) => break |_| Ended::Cancelled,
+            }
         };
         // Closing the pipe makes the launcher kill the subject's process group.
         drop(leash);
-        match streams {
-            Some(streams) => (Some(streams), why),
-            None => (tokio::time::timeout(REAP_GRACE, end).await.ok(), why),
+        if tokio::time::timeout(REAP_GRACE, child.wait())
+            .await
+            .is_err()
+        {
+            // A launcher that does not end is stopped itself.
+            child.kill().await?;
         }
+        if !drained {
+            // What is left stands in the pipe already, unless a process that left the group holds
+            // it open.
+            drop(tokio::time::timeout(DRAIN_GRACE, streams).await);
+        }
+        why
     };
-    if streams.is_none() {
-        // A launcher that does not end is stopped itself.
-        child.kill().await?;
-    }
-    let (stdout, stderr) = streams.unwrap_or_default();
+    let wall = started.elapsed();
     let report = fs::read(&report_path)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
     Ok(why(Finished {
-        stdout,
-        stderr,
-        wall: started.elapsed(),
+        stdout: out,
+        stderr: err,
+        wall,
         report,
     }))
 }
@@ -162,14 +172,13 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         .spawn()
 }
 
-/// Reads a stream to its end; past the bound, says so and throws the rest away.
-async fn read_bounded(mut stream: impl AsyncRead + Unpin, overflow: &Notify) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// Appends a stream to `bytes` until its end; past the bound, says so and throws the rest away.
+async fn read_bounded(mut stream: impl AsyncRead + Unpin, bytes: &mut Vec<u8>, overflow: &Notify) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match stream.read(&mut buffer).await {
             // A broken pipe ends the stream as its close does.
-            Ok(0) | Err(_) => return bytes,
+            Ok(0) | Err(_) => return,
             Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => overflow.notify_one(),
             Ok(read) => bytes.extend_from_slice(&buffer[..read]),
         }

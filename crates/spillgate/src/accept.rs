@@ -20,8 +20,8 @@ use crate::{Failure, folder, host, out, sources};
 const VERB: &str = "accept";
 
 pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
-    let (plan, notes) = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
-    print_notes(&notes);
+    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
+    print_notes(&plan);
     if args.json {
         let text = serde_json::to_string_pretty(&plan.record)
             .map_err(|error| Failure::internal("list", error))?;
@@ -53,9 +53,9 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
-    let (plan, notes) = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
+    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
     if !args.quiet {
-        print_notes(&notes);
+        print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
     let temp = Temp::create()
@@ -88,8 +88,9 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-fn print_notes(notes: &[String]) {
-    for note in notes {
+/// Says what of real input was left out; the manifest and the report say it as well.
+fn print_notes(plan: &Plan) {
+    for note in plan.record.inputs.iter().flat_map(|input| &input.notes) {
         out::note(format_args!("note: {note}"));
     }
 }
@@ -145,6 +146,9 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         .await
         .map_err(failure)?;
     progress.close();
+    if *stop.borrow() {
+        out::note("interrupted: the folder holds the runs that had finished");
+    }
 
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
@@ -166,7 +170,11 @@ fn failure(error: RunError) -> Failure {
 /// Turns true at the first interrupt or termination signal.
 fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
     let (sender, stop) = watch::channel(false);
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
         let mut signals = signal(kind)?;
         let sender = sender.clone();
         tokio::spawn(async move {
@@ -222,5 +230,7 @@ fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manifest {
         host: host::host(),
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan: plan.record.clone(),
+        manifest_digest: String::new(),
     }
+    .sealed()
 }

@@ -34,6 +34,10 @@ fn main() -> ExitCode {
         Verb::Launch(args) => step::launch(&args),
     };
     match outcome {
+        // An answer that was not printed is not given: never the code of success.
+        Ok(spill_verdict::exit::ACCEPTED) if out::lost() => {
+            ExitCode::from(spill_verdict::exit::INTERNAL)
+        }
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.print(),
     }

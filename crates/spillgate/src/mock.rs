@@ -91,6 +91,10 @@ async fn serve(args: &MockArgs, run: MockRun) -> anyhow::Result<()> {
         .with_context(|| in_use(args.tools_listen, "--tools-listen"))?;
     out::line(format_args!("llm {}", llm.base_url(RUN_ID)));
     out::line(format_args!("tools {}", tools.url(RUN_ID)));
+    anyhow::ensure!(
+        !out::lost(),
+        "the addresses cannot be printed (give standard output a place)"
+    );
     tokio::signal::ctrl_c()
         .await
         .context("signals cannot be listened to")

@@ -1,6 +1,6 @@
 //! `step`, the built-in subject, and `launch`, which starts subjects.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -19,6 +19,8 @@ use crate::{Failure, out};
 const VERB: &str = "step";
 /// Names how much `step` logs: `off`, `error`, `warn`, `info`, `debug` or `trace`.
 const LOG_VAR: &str = "SPILLGATE_LOG";
+/// A job is a prompt and some limits; a file of this size is none.
+const MAX_JOB_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     let (settings, warnings) = Settings::from_lookup(|name| {
@@ -50,12 +52,22 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
 }
 
 fn read_job(path: &Path) -> anyhow::Result<StepJob> {
-    let text = std::fs::read_to_string(path).with_context(|| {
+    let unreadable = || {
         format!(
             "cannot read the job {} (give --job a JSON file)",
             path.display()
         )
-    })?;
+    };
+    let file = std::fs::File::open(path).with_context(unreadable)?;
+    let mut text = String::new();
+    file.take(MAX_JOB_BYTES)
+        .read_to_string(&mut text)
+        .with_context(unreadable)?;
+    anyhow::ensure!(
+        text.len() as u64 != MAX_JOB_BYTES,
+        "the job {} is not smaller than {MAX_JOB_BYTES} bytes (shorten its prompt)",
+        path.display()
+    );
     StepJob::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 

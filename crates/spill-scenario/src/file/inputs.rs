@@ -107,6 +107,7 @@ pub(super) fn input(
         data,
         facts,
         facts_origin: origin,
+        notes: Vec::new(),
     })
 }
 

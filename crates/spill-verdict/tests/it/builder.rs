@@ -204,6 +204,7 @@ fn input(scenario: &str, name: &str, class: Class, largest: u64, facts: u32) -> 
         largest_result_bytes: largest,
         content_digest: digest(name.as_bytes()),
         facts_origin: FactsOrigin::Scenario,
+        notes: Vec::new(),
         facts: facts.collect(),
     }
 }
@@ -376,5 +377,6 @@ fn manifest(stage: Stage, plan: PlanRecord) -> Manifest {
         },
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan,
+        manifest_digest: String::new(),
     }
 }
