@@ -1,6 +1,6 @@
 //! Verdict and records as files that people and programs read, as bytes.
 //!
-//! [`render`] is a function of what a run folder holds: no clock, no network, no name of a folder,
+//! [`render()`] is a function of what a run folder holds: no clock, no network, no name of a folder,
 //! so the same folder gives the same bytes. It judges nothing; states, limits and reasons come
 //! from the [`Verdict`](spill_verdict::Verdict), and the figures beside them from the same records
 //! that the verdict counted.
