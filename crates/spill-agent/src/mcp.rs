@@ -5,7 +5,10 @@ use std::time::Duration;
 use reqwest::Client;
 use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
-    model::{CallToolRequestParams, CallToolResult, ContentBlock, Tool},
+    model::{
+        CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
+        Implementation, Tool,
+    },
     service::RunningService,
     transport::{
         StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
@@ -29,7 +32,7 @@ const MAX_RESULT_BYTES: usize = 256 * 1024 * 1024;
 pub struct McpTools {
     client: Client,
     url: String,
-    service: OnceCell<RunningService<RoleClient, ()>>,
+    service: OnceCell<RunningService<RoleClient, ClientConfig>>,
 }
 
 impl McpTools {
@@ -52,7 +55,7 @@ impl McpTools {
         }
     }
 
-    async fn service(&self) -> Result<&RunningService<RoleClient, ()>, ToolFailure> {
+    async fn service(&self) -> Result<&RunningService<RoleClient, ClientConfig>, ToolFailure> {
         self.service
             .get_or_try_init(|| async {
                 let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
@@ -61,7 +64,9 @@ impl McpTools {
                     ToolHttp(self.client.clone()),
                     config,
                 );
-                ().serve(transport)
+                let this = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+                ClientConfig::new(ClientCapabilities::default(), this)
+                    .serve(transport)
                     .await
                     .map_err(|error| ToolFailure::Unreachable(error.to_string()))
             })

@@ -31,7 +31,7 @@ pub struct StepResult {
     pub tokens_used: Option<TokensUsed>,
     /// Bytes of the status report: the compact JSON `{"toolsCalled":…,"finalAnswer":…}`.
     pub body_bytes: u64,
-    /// Model calls, repetitions not counted.
+    /// Model calls that were answered.
     pub llm_calls: u32,
     /// Repeated model requests.
     pub llm_retries: u32,

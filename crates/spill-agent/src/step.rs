@@ -50,6 +50,7 @@ pub async fn run_step_in<M: ModelPort, T: ToolPort>(
         tools,
         request: ChatRequest::new(&job.model, &job.system, &job.prompt),
         iterations: 0,
+        answered: 0,
         tokens: TokenTally::default(),
         records: Vec::new(),
         pending: Vec::new(),
@@ -102,6 +103,8 @@ struct Step<'a, M, T> {
     tools: &'a T,
     request: ChatRequest,
     iterations: u32,
+    /// Model calls that were answered.
+    answered: u32,
     tokens: TokenTally,
     records: Vec<ToolCallRecord>,
     /// The calls of the current iteration until all of them are back.
@@ -213,6 +216,7 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             "LLM call started"
         );
         let reply = self.model.complete(&self.request).await?;
+        self.answered += 1;
         self.tokens.add(reply.usage);
         tracing::info!(
             iteration = self.iterations,
@@ -286,7 +290,7 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             final_answer: end.answer,
             tools_called: self.records,
             tokens_used: self.tokens.total(),
-            llm_calls: self.iterations,
+            llm_calls: self.answered,
             llm_retries: self.model.retries(),
             spill: self.spill.usage().into(),
             duration_ms: elapsed.as_secs_f64() * 1000.0,

@@ -152,20 +152,29 @@ fn call(slot: &Slot, id: &str, params: &str) -> HttpAnswer {
         tool: name.clone(),
     });
     match result {
-        Some(text) => success(id, &call_result(&text, is_error)),
+        Some(text) => call_result(id, &text, is_error),
         None => failure(200, id, INVALID_PARAMS, &format!("unknown tool: {name}")),
     }
 }
 
-fn call_result(text: &ResultText, is_error: bool) -> String {
-    let json = &text.json;
-    format!(r#"{{"content":[{{"type":"text","text":{json}}}],"isError":{is_error}}}"#)
+fn call_result(id: &str, text: &ResultText, is_error: bool) -> HttpAnswer {
+    let is_error = if is_error { "true" } else { "false" };
+    let before = r#"{"content":[{"type":"text","text":"#;
+    success_of(id, &[before, &text.json, r#"}],"isError":"#, is_error, "}"])
 }
 
 fn success(id: &str, result: &str) -> HttpAnswer {
+    success_of(id, &[result])
+}
+
+/// Writes the answer into one allocation: a result may be large.
+fn success_of(id: &str, result: &[&str]) -> HttpAnswer {
+    let mut parts = vec![r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#];
+    parts.extend(result);
+    parts.push("}");
     HttpAnswer {
         status: 200,
-        body: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_bytes(),
+        body: parts.concat().into_bytes(),
     }
 }
 

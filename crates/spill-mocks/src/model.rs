@@ -208,7 +208,7 @@ fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'
     }
 }
 
-/// A file is read when it is still there and its diff is in view; all else always.
+/// A file is read when its diff is in view and does not show the whole of it; all else always.
 fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     if subject != Subject::File {
         return true;
@@ -216,12 +216,12 @@ fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     let diff = seen
         .entry(Subject::Diff, &entry.name)
         .map(|diff| &diff.outcome);
-    !entry.is_deleted && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+    !entry.diff_is_whole && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
 }
 
 fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
     match seen.entry(Subject::List, "").map(|entry| &entry.outcome) {
-        Some(Outcome::Text(text)) => listed(&text.text),
+        Some(Outcome::Text(text)) => text.listed().to_vec(),
         Some(Outcome::Stored(stored)) => {
             let segments = crate::answer::segments(stored);
             segments
@@ -320,175 +320,4 @@ fn find<'v>(offered: &'v [OfferedTool], prefix: &str, tool: &str) -> Option<&'v 
 }
 
 #[cfg(test)]
-mod tests {
-    use spill_scenario::InputData;
-
-    use super::*;
-    use crate::testing::{Agent, document, mock_run, review, spec};
-
-    /// Runs an agent to its answer: the calls by turn, and the answer.
-    fn play(run: &MockRun, agent: &mut Agent) -> (Vec<Vec<String>>, String) {
-        let mut turns = Vec::new();
-        let answer = agent.run(|body| {
-            let view = View::parse(body.as_bytes()).expect("a request");
-            let action = respond(&view, run);
-            assert_eq!(respond(&view, run), action);
-            if let Action::Call(calls) = &action {
-                let shown = calls
-                    .iter()
-                    .map(|call| format!("{} {}", call.name, call.arguments));
-                turns.push(shown.collect());
-            }
-            action
-        });
-        (turns, answer)
-    }
-
-    fn check_play(name: &str, data: InputData, profile: Profile, threshold: usize) -> String {
-        let run = mock_run(data, profile, spec());
-        let (turns, answer) = play(&run, &mut Agent::new(&run, threshold));
-        let turns: Vec<_> = turns.iter().map(|calls| calls.join("\n  ")).collect();
-        insta::assert_snapshot!(name, format!("{}\n---\n{answer}", turns.join("\n")));
-        answer
-    }
-
-    #[test]
-    fn a_review_reads_list_diffs_and_files_and_finds_what_it_sees() {
-        let answer = check_play("review_inline", review(), Profile::Selective, usize::MAX);
-        assert_eq!(answer.lines().count(), 3);
-    }
-
-    #[test]
-    fn a_selective_reviewer_reads_a_stored_file_around_its_hunk() {
-        let answer = check_play("review_selective", review(), Profile::Selective, 20_000);
-        assert_eq!(answer.lines().count(), 3);
-    }
-
-    #[test]
-    fn a_selective_reader_keeps_the_last_slice_of_its_budget_for_the_end() {
-        let answer = check_play("document_selective", document(), Profile::Selective, 20_000);
-        assert!(
-            answer.contains("must stop") && !answer.contains("200"),
-            "{answer}"
-        );
-    }
-
-    #[test]
-    fn a_diligent_reader_finds_what_an_inline_one_finds() {
-        let inline = check_play("document_inline", document(), Profile::Diligent, usize::MAX);
-        let stored = check_play("document_diligent", document(), Profile::Diligent, 20_000);
-        assert_eq!(inline, stored);
-    }
-
-    #[test]
-    fn a_hasty_reader_answers_from_the_preview() {
-        let answer = check_play("document_hasty", document(), Profile::Hasty, 20_000);
-        assert!(answer.contains("begin") && answer.contains("stop") && !answer.contains("200"));
-    }
-
-    #[test]
-    fn without_a_reading_tool_nothing_is_read_back() {
-        let run = mock_run(document(), Profile::Diligent, spec());
-        let mut agent = Agent::new(&run, 20_000);
-        let answer = agent.run(|body| {
-            let body = body.replace("\"spillover_ref\":{\"type\"", "\"other\":{\"type\"");
-            respond(&View::parse(body.as_bytes()).expect("a request"), &run)
-        });
-        assert!(agent.reads.is_empty() && !answer.contains("200"));
-    }
-
-    #[test]
-    fn a_refused_read_is_tried_again_with_the_cap_that_the_error_names() {
-        let model = ModelSpec {
-            slice_bytes: 60_000,
-            reading_budget_bytes: 60_000,
-            parallel_calls: 1,
-            ..spec()
-        };
-        let run = mock_run(document(), Profile::Diligent, model);
-        let mut agent = Agent::new(&run, 20_000);
-        let answer = play(&run, &mut agent).1;
-        assert!(answer.contains("200"));
-        assert!(agent.reads[0].1 > 8192, "{:?}", agent.reads);
-        assert_eq!(agent.reads[1], (1024, 8192));
-        assert!(agent.reads[1..].iter().all(|(_, length)| *length <= 8192));
-    }
-
-    #[test]
-    fn a_read_that_keeps_failing_is_given_up() {
-        let run = mock_run(document(), Profile::Diligent, spec());
-        let mut agent = Agent::new(&run, 20_000);
-        let answer = agent.run(|body| {
-            let body = body.replace("\\\"offset\\\":", "\\\"broken\\\":");
-            respond(&View::parse(body.as_bytes()).expect("a request"), &run)
-        });
-        // Both slices of the first turn fail at once; without a cap there is no other try.
-        assert_eq!(agent.reads.len(), 2);
-        assert!(answer.contains("begin"));
-    }
-
-    #[test]
-    fn tools_behind_a_prefix_are_called_by_their_offered_names() {
-        let run = mock_run(review(), Profile::Selective, spec());
-        let mut agent = Agent::new(&run, usize::MAX);
-        agent.prefix = "mcp__mock__";
-        let (turns, answer) = play(&run, &mut agent);
-        assert_eq!(turns[0], ["mcp__mock__list_changed_files {}"]);
-        assert_eq!(answer.lines().count(), 3);
-    }
-
-    fn check_alone(messages: &str, tools: &str, expected: &str) {
-        let run = mock_run(document(), Profile::Selective, spec());
-        let body = format!("{{\"model\":\"m\",\"messages\":{messages},\"tools\":{tools}}}");
-        let view = View::parse(body.as_bytes()).expect("a request");
-        let shown = match respond(&view, &run) {
-            Action::Answer(text) => text,
-            Action::Call(calls) => calls
-                .iter()
-                .map(|call| format!("{} {}", call.name, call.arguments))
-                .collect::<Vec<_>>()
-                .join("; "),
-        };
-        assert_eq!(shown, expected, "{messages}");
-    }
-
-    fn exchange(name: &str, arguments: &str, content: &str) -> String {
-        let arguments = serde_json::Value::from(arguments);
-        let content = serde_json::Value::from(content);
-        format!(
-            r#"{{"role":"assistant","tool_calls":[{{"id":"c","function":{{"name":"{name}","arguments":{arguments}}}}}]}},{{"role":"tool","tool_call_id":"c","content":{content}}}"#
-        )
-    }
-
-    #[test]
-    fn errors_and_cut_results_are_asked_for_once_more() {
-        let tools =
-            r#"[{"function":{"name":"list_documents"}},{"function":{"name":"read_document"}}]"#;
-        let list = exchange("list_documents", "{}", r#"[{"name":"d","size_bytes":90}]"#);
-        let read = |content: &str| exchange("read_document", r#"{"name":"d"}"#, content);
-        let (error, cut) = (read("Error: busy"), read("# T\n[truncated]"));
-        let again = r#"read_document {"name":"d"}"#;
-        check_alone(
-            "[{\"role\":\"user\"}]",
-            "[]",
-            "I could not see which documents there are.",
-        );
-        check_alone("[{\"role\":\"user\"}]", tools, "list_documents {}");
-        check_alone(&format!("[{list}]"), tools, again);
-        check_alone(&format!("[{list},{error}]"), tools, again);
-        check_alone(
-            &format!("[{list},{error},{error}]"),
-            tools,
-            "I found no sections or key sentences.",
-        );
-        check_alone(&format!("[{list},{cut}]"), tools, again);
-        check_alone(&format!("[{list},{cut},{cut}]"), tools, "- section: T");
-        check_alone(&format!("[{list},{error},{cut}]"), tools, "- section: T");
-        let forbidden = format!("{tools},\"tool_choice\":\"none\"");
-        check_alone(
-            &format!("[{list}]"),
-            &forbidden,
-            "I found no sections or key sentences.",
-        );
-    }
-}
+mod tests;

@@ -38,7 +38,7 @@ pub(crate) fn wanted(
             within_budget(difference(&targets, &in_view), stored, spec)
         }
         (Profile::Selective, Subject::File) => {
-            let targets = around_hunks(stored.preview, hunks, slice);
+            let targets = around_hunks(stored.preview, hunks, spec.window_lines);
             within_budget(difference(&targets, &in_view), stored, spec)
         }
     }
@@ -70,20 +70,24 @@ fn from_start_and_end(preview: &Preview, budget: u64, slice: u64) -> Vec<Range<u
     ])
 }
 
-/// One slice around where each hunk is expected, by the share of lines before it.
-fn around_hunks(preview: &Preview, hunks: &[Hunk], slice: u64) -> Vec<Range<u64>> {
+/// A window of `window_lines` lines, or the hunk's own if those are more, around where each hunk is
+/// expected: by the share of lines before it, at the text's mean length of a line.
+fn around_hunks(preview: &Preview, hunks: &[Hunk], window_lines: u64) -> Vec<Range<u64>> {
     let size = preview.size;
     let lines = lines_without_canaries(preview).max(1);
-    let slices = hunks.iter().map(|hunk| {
-        let line = hunk.first_line.saturating_add(hunk.lines / 2).min(lines);
-        let middle = u128::from(line) * u128::from(size) / u128::from(lines);
-        let middle = u64::try_from(middle).unwrap_or(size);
+    let bytes_of = |count: u64| {
+        let bytes = u128::from(count.min(lines)) * u128::from(size) / u128::from(lines);
+        u64::try_from(bytes).unwrap_or(size)
+    };
+    let windows = hunks.iter().map(|hunk| {
+        let window = bytes_of(window_lines.max(hunk.lines));
+        let middle = bytes_of(hunk.first_line.saturating_add(hunk.lines / 2));
         let start = middle
-            .saturating_sub(slice / 2)
-            .min(size.saturating_sub(slice));
-        start..size.min(start.saturating_add(slice))
+            .saturating_sub(window / 2)
+            .min(size.saturating_sub(window));
+        start..size.min(start.saturating_add(window))
     });
-    union(slices)
+    union(windows)
 }
 
 /// The text's lines without those that the harness wove in, which the line numbers of a diff do

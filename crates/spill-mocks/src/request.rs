@@ -67,6 +67,10 @@ pub(crate) struct Item {
 
 /// A message.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "each message has an allocation of its own, and results are half of them"
+)]
 pub(crate) enum Message {
     System(String),
     User(String),
@@ -221,8 +225,7 @@ impl View {
             if !self.messages.is_empty() {
                 cursor.expect(b',')?;
             }
-            let raw: &RawValue = cursor.value()?;
-            let message = message(raw.get(), self.messages.len())?;
+            let message = cursor.message(self.messages.len())?;
             self.messages.push(Item {
                 message: Arc::new(message),
                 hash: xxh3_128(&cursor.body[start..cursor.at]),
@@ -307,6 +310,19 @@ impl<'b> Cursor<'b> {
         }
     }
 
+    /// Reads a message in one pass when its content is a string or null, as nearly always.
+    fn message(&mut self, index: usize) -> Result<Message, BadRequest> {
+        let at = self.at;
+        match self.value() {
+            Ok(wire) => message(wire, index),
+            Err(_other) => {
+                self.at = at;
+                let raw: &RawValue = self.value()?;
+                message(with_parts(raw.get(), index)?, index)
+            }
+        }
+    }
+
     /// Reads one member of the request; of `messages` only the opening bracket.
     fn member(&mut self, options: &mut Options) -> Result<Member, BadRequest> {
         if self.peek() != Some(b'"') {
@@ -362,11 +378,12 @@ struct StreamOptions {
 }
 
 #[derive(Deserialize)]
-struct WireMessage<'a> {
+#[serde(bound(deserialize = "C: Deserialize<'de>"))]
+struct WireMessage<'a, C> {
     #[serde(borrow)]
     role: Cow<'a, str>,
-    #[serde(borrow, default)]
-    content: Option<&'a RawValue>,
+    #[serde(default)]
+    content: Option<C>,
     #[serde(default)]
     tool_calls: Option<Vec<WireCall>>,
     #[serde(default)]
@@ -404,12 +421,24 @@ struct WireToolFunction {
     parameters: Value,
 }
 
-fn message(json: &str, index: usize) -> Result<Message, BadRequest> {
+/// Reads a message of any content; says what is wrong with one that is none.
+fn with_parts(json: &str, index: usize) -> Result<WireMessage<'_, String>, BadRequest> {
     let bad = |message: String| BadRequest::Message { index, message };
-    let wire: WireMessage<'_> =
+    let wire: WireMessage<'_, &RawValue> =
         serde_json::from_str(json).map_err(|error| bad(error.to_string()))?;
     let text = text_of(wire.content.map_or("null", RawValue::get))
         .map_err(|error| bad(format!("content: {error}")))?;
+    Ok(WireMessage {
+        role: wire.role,
+        content: Some(text),
+        tool_calls: wire.tool_calls,
+        tool_call_id: wire.tool_call_id,
+    })
+}
+
+fn message(wire: WireMessage<'_, String>, index: usize) -> Result<Message, BadRequest> {
+    let bad = |message: String| BadRequest::Message { index, message };
+    let text = wire.content.unwrap_or_default();
     match &*wire.role {
         "system" | "developer" => Ok(Message::System(text)),
         "user" => Ok(Message::User(text)),

@@ -6,6 +6,8 @@ use std::sync::{LazyLock, OnceLock};
 use regex::Regex;
 use serde::Deserialize;
 
+use crate::seen::{Listed, listed};
+
 const OPEN: &str = "<tool-result>\n";
 const OPEN_ERROR: &str = "<tool-result error=\"true\">\n";
 const CLOSE: &str = "\n</tool-result>";
@@ -28,6 +30,7 @@ pub(crate) struct ToolText {
     /// What the text is, taken by itself.
     pub(crate) form: Form,
     hunks: OnceLock<Vec<Hunk>>,
+    listed: OnceLock<Vec<Listed>>,
     marker: OnceLock<bool>,
 }
 
@@ -111,6 +114,7 @@ impl ToolText {
             escaped,
             form,
             hunks: OnceLock::new(),
+            listed: OnceLock::new(),
             marker: OnceLock::new(),
         }
     }
@@ -133,6 +137,11 @@ impl ToolText {
             Form::Preview(preview) => hunks(&preview.head).chain(hunks(&preview.tail)).collect(),
             Form::Slice(slice) => hunks(&self.text[slice.body.clone()]).collect(),
         })
+    }
+
+    /// What the text lists, if it is the list tool's result; computed once.
+    pub(crate) fn listed(&self) -> &[Listed] {
+        self.listed.get_or_init(|| listed(&self.text))
     }
 
     /// Says whether someone cut the text: it has a truncation marker, and is shorter than `stated`

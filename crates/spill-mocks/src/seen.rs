@@ -42,16 +42,24 @@ impl Subject {
 pub(crate) struct SeenCall<'v> {
     pub(crate) call: &'v Call,
     pub(crate) result: Option<&'v ToolText>,
+    /// Which assistant message asks for it, from 0.
+    turn: u64,
 }
 
 /// Pairs each tool call with its result: the first one with its id after it.
 pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     let mut seen: Vec<SeenCall<'_>> = Vec::new();
+    let mut turn = 0;
     for item in &view.messages {
         match &*item.message {
             Message::System(_) | Message::User(_) => {}
             Message::Assistant { calls, .. } => {
-                seen.extend(calls.iter().map(|call| SeenCall { call, result: None }));
+                seen.extend(calls.iter().map(|call| SeenCall {
+                    call,
+                    result: None,
+                    turn,
+                }));
+                turn += 1;
             }
             Message::Tool { call_id, result } => {
                 let open = seen
@@ -103,10 +111,12 @@ pub(crate) struct Stored<'v> {
     pub(crate) pieces: Vec<Piece<'v>>,
     /// Bytes that slices returned.
     pub(crate) read_bytes: u64,
-    /// Reads that failed, or returned nothing new.
+    /// Turns with a read that failed or returned nothing new. The reads of one turn are asked for
+    /// together, so that none of them can heed what another's error says.
     pub(crate) failures: u32,
-    /// Whether the last failed read said which smaller length would do.
+    /// Whether a failed read of the last such turn said which smaller length would do.
     pub(crate) may_retry: bool,
+    failed_turn: Option<u64>,
     hunks: Vec<Hunk>,
 }
 
@@ -122,8 +132,18 @@ impl<'v> Stored<'v> {
             read_bytes: 0,
             failures: 0,
             may_retry: false,
+            failed_turn: None,
             hunks: result.hunks().to_vec(),
         }
+    }
+
+    fn fail(&mut self, turn: u64, cap: Option<u64>) {
+        if self.failed_turn != Some(turn) {
+            self.failed_turn = Some(turn);
+            self.failures += 1;
+            self.may_retry = false;
+        }
+        self.may_retry |= cap.is_some();
     }
 
     /// Ranges in view, as a set.
@@ -244,8 +264,7 @@ impl<'v> Seen<'v> {
             return;
         };
         let Some(result) = seen.result else {
-            stored.failures += 1;
-            stored.may_retry = false;
+            stored.fail(seen.turn, None);
             return;
         };
         let piece = match &result.form {
@@ -271,10 +290,7 @@ impl<'v> Seen<'v> {
                 stored.pieces.push(piece);
                 stored.hunks.extend_from_slice(result.hunks());
             }
-            None => {
-                stored.failures += 1;
-                stored.may_retry = cap.is_some();
-            }
+            None => stored.fail(seen.turn, cap),
         }
     }
 }
@@ -315,7 +331,7 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) name: String,
-    pub(crate) is_deleted: bool,
+    pub(crate) diff_is_whole: bool,
     /// Stated sizes: of the diff, of the file, of the document.
     pub(crate) diff_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
@@ -353,7 +369,10 @@ fn listed_entry(entry: &Value) -> Option<Listed> {
     let number = |name: &str| entry.get(name).and_then(Value::as_u64);
     Some(Listed {
         name: text("path").or_else(|| text("name"))?.to_owned(),
-        is_deleted: matches!(text("status"), Some("deleted" | "removed" | "D")),
+        diff_is_whole: matches!(
+            text("status"),
+            Some("added" | "new" | "A" | "deleted" | "removed" | "D")
+        ),
         diff_bytes: number("diff_bytes"),
         file_bytes: number("file_bytes"),
         size_bytes: number("size_bytes"),
@@ -391,7 +410,7 @@ mod tests {
         let text = "sgc0123456789abc\n[\n{\"path\":\"a\",\"status\":\"deleted\",\"diff_bytes\":7},\n{\"path\":\"b\"},\n{\"pa";
         let names: Vec<_> = listed(text).into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["a", "b"]);
-        assert!(listed(text)[0].is_deleted);
+        assert!(listed(text)[0].diff_is_whole);
         assert_eq!(listed(text)[0].stated(Subject::Diff), Some(7));
         assert_eq!(
             listed("[{\"name\":\"d\",\"size_bytes\":3}]")[0].size_bytes,

@@ -20,6 +20,7 @@ pub(crate) fn spec() -> ModelSpec {
         context_window_tokens: 1_000_000,
         parallel_calls: 2,
         slice_bytes: 4096,
+        window_lines: 40,
         reading_budget_bytes: 16_384,
         max_findings: 100,
         patterns: Vec::new(),
@@ -87,6 +88,7 @@ pub(crate) fn served(data: InputData) -> Arc<ServedInput> {
         data,
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
+        notes: Vec::new(),
     };
     Arc::new(ServedInput::new(&input, 1))
 }

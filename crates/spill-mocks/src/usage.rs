@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use spill_tokens::TokenCounter;
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::journal::{ContextBytes, NewResult, ResultForm};
 use crate::request::{Call, Message, View};
@@ -187,10 +187,10 @@ impl Prefixes {
         let mut hash = xxh3_128(tools.as_bytes());
         let mut sum = tokens.count(tools);
         let ends = view.messages.iter().zip(costs).map(|(item, cost)| {
-            let mut hasher = Xxh3::new();
-            hasher.update(&hash.to_le_bytes());
-            hasher.update(&item.hash.to_le_bytes());
-            hash = hasher.digest128();
+            let mut both = [0; 32];
+            both[..16].copy_from_slice(&hash.to_le_bytes());
+            both[16..].copy_from_slice(&item.hash.to_le_bytes());
+            hash = xxh3_128(&both);
             sum += cost.tokens;
             (hash, sum)
         });
@@ -226,9 +226,13 @@ impl PromptCache {
         tokens - tokens % CACHE_BLOCK_TOKENS
     }
 
-    /// Remembers a completed request.
+    /// Remembers a completed request. A known prefix came with all shorter ones.
     pub(crate) fn feed(&mut self, prompt: &Prefixes) {
-        self.known.extend(prompt.ends.iter().map(|(hash, _)| *hash));
+        for (hash, _) in prompt.ends.iter().rev() {
+            if !self.known.insert(*hash) {
+                return;
+            }
+        }
     }
 }
 

@@ -35,6 +35,7 @@ fn run(run_id: &str) -> MockRun {
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
+        notes: Vec::new(),
     };
     MockRun {
         run_id: run_id.to_owned(),
@@ -48,6 +49,7 @@ fn run(run_id: &str) -> MockRun {
             context_window_tokens: 5000,
             parallel_calls: 2,
             slice_bytes: 4096,
+            window_lines: 100,
             reading_budget_bytes: 16_384,
             max_findings: 20,
             patterns: Vec::new(),

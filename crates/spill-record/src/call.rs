@@ -1,7 +1,8 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Prompt and completion tokens of one call, in disjoint buckets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptTokens {
     /// Prompt tokens that were neither read from nor written to a prompt cache.
     pub uncached_input_tokens: u64,
@@ -22,7 +23,7 @@ impl PromptTokens {
 }
 
 /// Bytes of one request by where they come from; message content only, without JSON syntax.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextBytes {
     /// System messages.
     pub system_bytes: u64,
@@ -41,7 +42,7 @@ pub struct ContextBytes {
 }
 
 /// In which form a tool result stands in the prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolResultForm {
     /// Whole.
@@ -55,7 +56,7 @@ pub enum ToolResultForm {
 }
 
 /// One tool result that a request carries for the first time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallRecord {
     /// The tool's name.
     pub tool: String,
@@ -74,7 +75,7 @@ pub struct ToolCallRecord {
 }
 
 /// One LLM call of a run: a line of `calls.jsonl`. Ids, sizes and digests, never content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
     /// Version of the record format.
     pub schema: u32,

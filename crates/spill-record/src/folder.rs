@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -48,6 +48,30 @@ pub enum FolderError {
         path: PathBuf,
         /// Its schema.
         found: u32,
+    },
+    /// The manifest is not the one that was written.
+    #[error(
+        "{path} was changed after it was written: its digest does not match (judge an unchanged copy, or run again)"
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A run's record and the records of its calls do not agree.
+    #[error(
+        "{path}: the calls of run {run_id} add up to {calls} {what}, its record in runs.jsonl says {run} (the folder was changed or cut; run again into a new one)"
+    )]
+    CallsDisagree {
+        /// The file of the calls.
+        path: PathBuf,
+        /// The run.
+        run_id: String,
+        /// Which figure.
+        what: &'static str,
+        /// What the calls say.
+        calls: u64,
+        /// What the run says.
+        run: u64,
     },
     /// Two records of one run differ.
     #[error(
@@ -241,7 +265,8 @@ impl RunFolder {
                 Some(_) | None => slots[index] = Some(record),
             }
         }
-        let runs = slots.into_iter().flatten().collect();
+        let runs: Vec<RunRecord> = slots.into_iter().flatten().collect();
+        compare_calls(folder, &runs, &mut torn)?;
         let sensitivity = read_lines(folder, SENSITIVITY, &mut torn)?
             .into_iter()
             .map(|(_, record)| record)
@@ -283,11 +308,61 @@ fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
         way_out: "name a folder that `spillgate accept` made, such as reports/latest",
     })?;
     check_schema(&path, 1, &text)?;
-    serde_json::from_slice(&text).map_err(|error| FolderError::Malformed {
-        path,
-        line: error.line(),
-        message: error.to_string(),
-    })
+    let manifest: Manifest =
+        serde_json::from_slice(&text).map_err(|error| malformed(&path, error.line(), &error))?;
+    if manifest.manifest_digest != manifest.computed_digest() {
+        return Err(FolderError::Changed { path });
+    }
+    Ok(manifest)
+}
+
+/// A parser's message without its own line number: records are parsed one line at a time.
+fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> FolderError {
+    let text = error.to_string();
+    let text = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(text, _)| text);
+    FolderError::Malformed {
+        path: path.to_owned(),
+        line,
+        message: format!("{text}, column {}", error.column()),
+    }
+}
+
+/// Compares what the calls of each run add up to with the run's record.
+///
+/// Calls are appended before their run, so a run without its calls was not written by us; calls
+/// without their run are those of a writer that was killed in between.
+fn compare_calls(
+    folder: &Path,
+    runs: &[RunRecord],
+    torn: &mut Vec<TornLine>,
+) -> Result<(), FolderError> {
+    let mut sums: HashMap<String, (u64, u64)> = HashMap::new();
+    each_line(folder, CALLS, torn, |_, call: CallRecord| {
+        let (answered, tokens) = sums.entry(call.run_id).or_default();
+        *answered += u64::from(call.status == 200);
+        *tokens += call.tokens.input_tokens();
+        Ok(())
+    })?;
+    for run in runs {
+        let (answered, tokens) = sums.get(&run.run_id).copied().unwrap_or_default();
+        for (what, calls, run_says) in [
+            ("answered LLM calls", answered, run.llm_calls),
+            ("input tokens", tokens, run.input_tokens),
+        ] {
+            if let Some(run_says) = run_says.filter(|says| *says != calls) {
+                return Err(FolderError::CallsDisagree {
+                    path: folder.join(CALLS),
+                    run_id: run.run_id.clone(),
+                    what,
+                    calls,
+                    run: run_says,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
@@ -295,11 +370,8 @@ fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError
     struct Schema {
         schema: u32,
     }
-    let found: Schema = serde_json::from_slice(text).map_err(|error| FolderError::Malformed {
-        path: path.to_owned(),
-        line,
-        message: error.to_string(),
-    })?;
+    let found: Schema =
+        serde_json::from_slice(text).map_err(|error| malformed(path, line, &error))?;
     if found.schema > SCHEMA {
         return Err(FolderError::NewerSchema {
             path: path.to_owned(),
@@ -309,28 +381,60 @@ fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError
     Ok(())
 }
 
-/// Reads a JSONL file; the last line is torn when it has no line feed at its end.
+/// Longer lines than this are no record of ours.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+
+/// Reads a whole JSONL file.
 fn read_lines<T: DeserializeOwned>(
     folder: &Path,
     name: &str,
     torn: &mut Vec<TornLine>,
 ) -> Result<Vec<(usize, T)>, FolderError> {
+    let mut records = Vec::new();
+    each_line(folder, name, torn, |line, record| {
+        records.push((line, record));
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// Hands over the records of a JSONL file with their line numbers; a file that is not there has
+/// none. The last line is torn when it has no line feed at its end.
+fn each_line<T: DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    torn: &mut Vec<TornLine>,
+    mut take: impl FnMut(usize, T) -> Result<(), FolderError>,
+) -> Result<(), FolderError> {
     let path = folder.join(name);
+    let unreadable = |source| FolderError::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+        way_out: "judge a whole copy of the folder, or run again into a new one",
+    };
     let file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(io_error("read", &path, source)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(unreadable(source)),
     };
     let mut reader = BufReader::new(file);
-    let mut records = Vec::new();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let read = reader
+        let read = (&mut reader)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
-            .map_err(|source| io_error("read", &path, source))?;
+            .map_err(unreadable)?;
         if read == 0 {
             break;
+        }
+        if read as u64 == MAX_LINE_BYTES {
+            return Err(FolderError::Malformed {
+                path,
+                line: number,
+                message: format!("longer than {MAX_LINE_BYTES} bytes"),
+            });
         }
         if line.last() != Some(&b'\n') {
             torn.push(TornLine {
@@ -340,20 +444,12 @@ fn read_lines<T: DeserializeOwned>(
             });
             break;
         }
-        let record = serde_json::from_slice(&line).map_err(|error| FolderError::Malformed {
-            path: path.clone(),
-            line: number,
-            message: error.to_string(),
-        });
-        match record {
-            Ok(record) => records.push((number, record)),
-            Err(error) => {
-                check_schema(&path, number, &line)?;
-                return Err(error);
-            }
-        }
+        check_schema(&path, number, &line)?;
+        let record =
+            serde_json::from_slice(&line).map_err(|error| malformed(&path, number, &error))?;
+        take(number, record)?;
     }
-    Ok(records)
+    Ok(())
 }
 
 fn append_to(path: &Path) -> Result<File, FolderError> {

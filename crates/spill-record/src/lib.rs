@@ -16,6 +16,7 @@ mod folder;
 mod hash;
 mod manifest;
 mod run;
+mod schema;
 
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
@@ -26,6 +27,7 @@ pub use manifest::{
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
 };
 pub use run::{Class, EndReason, Outcome, RunRecord};
+pub use schema::{record_schemas, schema_text};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
 pub const SCHEMA: u32 = 1;

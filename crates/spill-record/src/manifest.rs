@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hash::digest;
 use crate::run::Class;
 
 /// How much of the plan a run folder is meant to hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Two repetitions: a first look before `full`.
@@ -16,7 +18,7 @@ pub enum Stage {
 }
 
 /// What answers the subject's LLM calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The simulated model: every run is a pure function of scenario, input, seed and configuration.
@@ -26,7 +28,7 @@ pub enum Mode {
 }
 
 /// What a configuration is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigurationRole {
     /// What the candidates are compared with.
@@ -36,7 +38,7 @@ pub enum ConfigurationRole {
 }
 
 /// One set of environment settings of the subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigurationRecord {
     /// Its name, such as `128KiB`.
     pub name: String,
@@ -55,7 +57,7 @@ pub struct ConfigurationRecord {
 }
 
 /// Where a fact sits in what carries it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactPlace {
     /// First tenth.
@@ -67,7 +69,7 @@ pub enum FactPlace {
 }
 
 /// Where an input's facts come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactsOrigin {
     /// Planted in a generated input, or written in the scenario.
@@ -80,7 +82,7 @@ pub enum FactsOrigin {
 }
 
 /// A fact without its text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactRecord {
     /// Its id, unique within the input.
     pub id: String,
@@ -93,7 +95,7 @@ pub struct FactRecord {
 }
 
 /// One input of one scenario.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputRecord {
     /// The scenario's name.
     pub scenario: String,
@@ -111,10 +113,12 @@ pub struct InputRecord {
     pub facts_origin: FactsOrigin,
     /// Its facts.
     pub facts: Vec<FactRecord>,
+    /// What of the real input was left out, and why; one line each.
+    pub notes: Vec<String>,
 }
 
 /// The simulated model and the step's limits in one scenario: the assumptions a verdict hangs on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRecord {
     /// The scenario's name.
     pub scenario: String,
@@ -128,6 +132,8 @@ pub struct ModelRecord {
     pub parallel_calls: u64,
     /// Bytes that one read asks for at most.
     pub slice_bytes: u64,
+    /// Lines that the `selective` profile reads around a place that a diff names.
+    pub window_lines: u64,
     /// Bytes that the `selective` profile reads back of one result at most.
     pub reading_budget_bytes: u64,
     /// Iterations of one step at most.
@@ -139,7 +145,7 @@ pub struct ModelRecord {
 }
 
 /// The acceptance rules' limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RulesRecord {
     /// Rule 3 for the classes small and medium: candidate over control at most this.
     pub input_tokens_ratio_limit: f64,
@@ -154,7 +160,7 @@ pub struct RulesRecord {
 }
 
 /// One run that the plan asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedRun {
     /// Hash of plan hash, scenario, input, repetition and configuration.
     pub run_id: String,
@@ -175,7 +181,7 @@ pub struct PlannedRun {
 }
 
 /// The whole plan: what is run, on what, under which rules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
     /// Configurations in scenario order; candidates are tried in this order.
     pub configurations: Vec<ConfigurationRecord>,
@@ -192,7 +198,7 @@ pub struct PlanRecord {
 }
 
 /// Versions of what took part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// This program.
     pub spillgate: String,
@@ -201,7 +207,7 @@ pub struct Versions {
 }
 
 /// The machine the runs were made on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Operating system.
     pub os: String,
@@ -214,7 +220,7 @@ pub struct Host {
 }
 
 /// `manifest.json`: everything about an acceptance that its records do not repeat.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Version of the record format.
     pub schema: u32,
@@ -244,4 +250,23 @@ pub struct Manifest {
     pub measured_columns: Vec<String>,
     /// The whole plan.
     pub plan: PlanRecord,
+    /// Digest of all of the above, so that a manifest changed by hand is noticed.
+    pub manifest_digest: String,
+}
+
+impl Manifest {
+    /// Returns the manifest with its digest.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        self.manifest_digest = self.computed_digest();
+        self
+    }
+
+    /// The digest that belongs to what the manifest says.
+    #[must_use]
+    pub(crate) fn computed_digest(&self) -> String {
+        let mut open = self.clone();
+        open.manifest_digest = String::new();
+        digest(&serde_json::to_vec(&open).expect("manifests have string keys and finite numbers"))
+    }
 }

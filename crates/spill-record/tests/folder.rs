@@ -9,8 +9,9 @@ use std::fs;
 use std::path::Path;
 
 use spill_record::{
-    Class, EndReason, FolderError, Host, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord,
-    PlannedRun, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions, runs_csv,
+    CallRecord, Class, ContextBytes, EndReason, FolderError, Host, MEASURED_COLUMNS, Manifest,
+    Mode, Outcome, PlanRecord, PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder,
+    RunRecord, SCHEMA, Stage, Versions, runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -63,7 +64,9 @@ fn manifest() -> Manifest {
             repetitions: 1,
             runs: vec![planned("a"), planned("b")],
         },
+        manifest_digest: String::new(),
     }
+    .sealed()
 }
 
 fn run(run_id: &str) -> RunRecord {
@@ -126,10 +129,40 @@ fn run(run_id: &str) -> RunRecord {
     }
 }
 
+/// Calls that add up to the run.
+fn calls(run: &RunRecord) -> Vec<CallRecord> {
+    (0..run.llm_calls.unwrap())
+        .map(|call| CallRecord {
+            schema: SCHEMA,
+            run_id: run.run_id.clone(),
+            call,
+            iteration: call + 1,
+            status: 200,
+            tokens: PromptTokens {
+                uncached_input_tokens: if call == 0 {
+                    run.input_tokens.unwrap()
+                } else {
+                    0
+                },
+                ..PromptTokens::default()
+            },
+            request_bytes: 10,
+            request_digest: "r".to_owned(),
+            tools_digest: "t".to_owned(),
+            context: ContextBytes::default(),
+            new_results: Vec::new(),
+            calls_tools: Vec::new(),
+            finish_reason: "stop".to_owned(),
+        })
+        .collect()
+}
+
 fn folder_with(reports: &Path, runs: &[RunRecord]) -> std::path::PathBuf {
     let mut folder = RunFolder::create(reports, &manifest()).unwrap();
-    for run in runs {
-        folder.append(run, &[]).unwrap();
+    for (index, run) in runs.iter().enumerate() {
+        let again = runs[..index].iter().any(|known| known.run_id == run.run_id);
+        let calls = if again { Vec::new() } else { calls(run) };
+        folder.append(run, &calls).unwrap();
     }
     folder.path().to_owned()
 }
@@ -257,4 +290,63 @@ fn csv_has_a_row_per_run_and_empty_cells_for_missing_values() {
     assert_eq!(reader.headers().unwrap().len(), RUN_COLUMNS.len());
     assert_eq!(reader.records().count(), 2);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_record_of_a_newer_schema_is_refused() {
+    let reports = tempfile::tempdir().unwrap();
+    let mut newer = run("a");
+    newer.schema = 99;
+    let error = RunFolder::read(&folder_with(reports.path(), &[newer])).unwrap_err();
+    assert!(
+        matches!(error, FolderError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_manifest_changed_by_hand_is_refused() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    let manifest = path.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let kinder = text.replace(
+        "\"input_tokens_ratio_limit\":1.1",
+        "\"input_tokens_ratio_limit\":99.0",
+    );
+    assert_ne!(kinder, text);
+    fs::write(&manifest, kinder).unwrap();
+    let error = RunFolder::read(&path).unwrap_err();
+    assert!(matches!(error, FolderError::Changed { .. }), "{error}");
+}
+
+#[test]
+fn a_run_whose_calls_say_otherwise_is_refused() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    let runs = path.join("runs.jsonl");
+    let text = fs::read_to_string(&runs).unwrap();
+    fs::write(
+        &runs,
+        text.replace("\"input_tokens\":1000", "\"input_tokens\":0"),
+    )
+    .unwrap();
+    let error = RunFolder::read(&path).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            FolderError::CallsDisagree {
+                calls: 1000,
+                run: 0,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    fs::write(&runs, text).unwrap();
+    fs::remove_file(path.join("calls.jsonl")).unwrap();
+    assert!(matches!(
+        RunFolder::read(&path),
+        Err(FolderError::CallsDisagree { .. })
+    ));
 }

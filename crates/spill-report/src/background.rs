@@ -42,7 +42,6 @@ pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
                 plain(&m.versions.tokenizer)
             ),
         ),
-        ("acceptance", plain(&m.acceptance_id)),
     ]
 }
 
@@ -81,6 +80,10 @@ pub(crate) fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
         ),
         ("parallel calls", each(&|m| grouped(m.parallel_calls))),
         ("bytes of one read", each(&|m| grouped(m.slice_bytes))),
+        (
+            "lines read around a place",
+            each(&|m| grouped(m.window_lines)),
+        ),
         (
             "reading budget of selective, bytes",
             each(&|m| grouped(m.reading_budget_bytes)),

@@ -106,12 +106,22 @@ fn draw_group(
         }
         let style = ("sans-serif", 12).into_font().color(&TEXT).pos(
             plotters::style::text_anchor::Pos::new(
-                plotters::style::text_anchor::HPos::Center,
+                if bar.most > bar.height {
+                    plotters::style::text_anchor::HPos::Right
+                } else {
+                    plotters::style::text_anchor::HPos::Center
+                },
                 plotters::style::text_anchor::VPos::Bottom,
             ),
         );
-        let over = (middle, bar.height.max(bar.most));
-        area.draw(&Text::new(label(bar.height), over, style))?;
+        // At the bar's own height; left of the whisker where that goes on above it.
+        let beside = if bar.most > bar.height {
+            slot * 0.04
+        } else {
+            0.0
+        };
+        let at = (middle - beside, bar.height);
+        area.draw(&Text::new(label(bar.height), at, style))?;
     }
     Ok(())
 }

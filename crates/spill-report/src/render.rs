@@ -6,7 +6,7 @@ use spill_verdict::Verdict;
 
 use crate::cells::cells;
 use crate::figures::figures;
-use crate::{sheet, view};
+use crate::{junit, sarif, sheet, summary, view};
 
 const TEMPLATE: &str = include_str!("templates/report.html");
 const STYLE: &str = include_str!("templates/report.css");
@@ -22,6 +22,12 @@ pub struct Rendered {
     pub rules_csv: String,
     /// `verdict.json`.
     pub verdict_json: String,
+    /// `junit.xml`: a test case per candidate × rule × input, and one for the decision.
+    pub junit_xml: String,
+    /// `summary.md`: the verdict first; at most [`SUMMARY_LIMIT_BYTES`](crate::SUMMARY_LIMIT_BYTES).
+    pub summary_md: String,
+    /// `leaks.sarif`; `None` when nothing leaked.
+    pub leaks_sarif: Option<String>,
 }
 
 /// Renders a run folder and the verdict on it; the same values give the same bytes.
@@ -52,5 +58,8 @@ pub fn render(set: &RunSet, verdict: &Verdict) -> Rendered {
         summary_csv: sheet::summary(&cells),
         rules_csv: sheet::rules(verdict),
         verdict_json,
+        junit_xml: junit::junit(verdict),
+        summary_md: summary::summary(set, verdict),
+        leaks_sarif: sarif::leaks(set),
     }
 }

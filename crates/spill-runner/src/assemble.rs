@@ -306,65 +306,62 @@ fn score_into(record: &mut RunRecord, answer: &str, facts: &[Fact]) {
 
 /// Compares the subject's own figures with the journal; says the first difference.
 fn contradiction(result: &StepResult, sums: &Sums) -> Option<String> {
-    let differs = |what: &str, step: u64, journal: u64| {
-        (step != journal)
-            .then(|| format!("the step result says {step} {what}, the servers' journal {journal}"))
-    };
+    // A step that was cut off has not seen the answer in flight.
+    let whole = !matches!(result.end_reason, EndReason::Timeout | EndReason::Aborted);
+    // Results of the last iteration are never sent when the step ends there.
+    let all_sent = whole && sums.last_answered;
+    let used = result.tokens_used.filter(|_| whole);
+    let counted = sums.tokens;
     let original = count(
         result
             .tools_called
             .iter()
             .filter(|call| call.result.is_some()),
     );
-    // Results of the last iteration are never sent when the step ends there.
-    let all_sent = sums.last_answered;
-    differs("answered LLM calls", result.llm_calls, sums.answered)
-        .or_else(|| differs("iterations", result.iterations, sums.iterations))
-        .or_else(|| {
-            let used = result.tokens_used?;
-            differs(
+    let mut pairs = Vec::new();
+    if whole {
+        pairs.push(("answered LLM calls", result.llm_calls, sums.answered));
+        pairs.push(("iterations", result.iterations, sums.iterations));
+    }
+    if let Some(used) = used {
+        pairs.extend([
+            (
                 "uncached input tokens",
                 used.uncached_input,
-                sums.tokens.uncached_input_tokens,
-            )
-            .or_else(|| {
-                differs(
-                    "cache-read tokens",
-                    used.cache_read,
-                    sums.tokens.cache_read_tokens,
-                )
-            })
-            .or_else(|| {
-                differs(
-                    "cache-written tokens",
-                    used.cache_write,
-                    sums.tokens.cache_write_tokens,
-                )
-            })
-            .or_else(|| differs("output tokens", used.output, sums.tokens.output_tokens))
-        })
-        .or_else(|| {
-            // A call of a tool that is not offered never reaches the tool servers.
-            (original < sums.tool_calls).then(|| {
-                format!(
-                    "the step result has {original} tool calls, the tool servers saw {}",
-                    sums.tool_calls
-                )
-            })
-        })
-        .or_else(|| {
-            all_sent
-                .then(|| differs("stored results", result.spill.persisted, sums.previews))
-                .flatten()
-        })
-        .or_else(|| {
-            all_sent
-                .then(|| differs("reads", result.spill.reads, sums.slices))
-                .flatten()
-        })
-        .or_else(|| {
-            all_sent
-                .then(|| differs("bytes read back", result.spill.read_bytes, sums.slice_bytes))
-                .flatten()
-        })
+                counted.uncached_input_tokens,
+            ),
+            (
+                "cache-read tokens",
+                used.cache_read,
+                counted.cache_read_tokens,
+            ),
+            (
+                "cache-written tokens",
+                used.cache_write,
+                counted.cache_write_tokens,
+            ),
+            ("output tokens", used.output, counted.output_tokens),
+        ]);
+    }
+    if whole {
+        // A call of a tool that is not offered never reaches the tool servers.
+        pairs.push((
+            "tool calls that reached a server",
+            original.min(sums.tool_calls),
+            sums.tool_calls,
+        ));
+    }
+    if all_sent {
+        pairs.extend([
+            ("stored results", result.spill.persisted, sums.previews),
+            ("reads", result.spill.reads, sums.slices),
+            ("bytes read back", result.spill.read_bytes, sums.slice_bytes),
+        ]);
+    }
+    let (what, step, journal) = pairs
+        .into_iter()
+        .find(|(_, step, journal)| step != journal)?;
+    Some(format!(
+        "the step result says {step} {what}, the servers' journal {journal}"
+    ))
 }

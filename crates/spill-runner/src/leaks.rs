@@ -71,9 +71,7 @@ impl Needles {
         }
         let mut escaped = Cow::Borrowed(haystack);
         for _ in 0..2 {
-            let Some(plain) = json_unescaped(&escaped) else {
-                return None;
-            };
+            let plain = json_unescaped(&escaped)?;
             if has_canary(&plain) {
                 return Some("a canary");
             }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::launcher::LaunchReport;
 
@@ -81,6 +81,8 @@ pub(crate) struct Finished {
 const STREAM_LIMIT_BYTES: usize = 256 << 20;
 /// How long the launcher may take to kill and reap after its pipe was closed.
 const REAP_GRACE: Duration = Duration::from_secs(10);
+/// How long streams may stay open after the process group is gone.
+const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// Where a subject finds the programs of the system; nothing else is inherited.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -92,65 +94,57 @@ pub(crate) async fn run(
 ) -> io::Result<Ended> {
     let report_path = dirs.harness_file("launch.json");
     let started = Instant::now();
+    let deadline = tokio::time::Instant::now() + launch.timeout;
     let mut child = spawn(dirs, &launch, &report_path)?;
     let leash = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output is piped");
     let stderr = child.stderr.take().expect("standard error is piped");
-    let streams = async { tokio::join!(read_bounded(stdout), read_bounded(stderr)) };
-    tokio::pin!(streams);
-
-    let why = tokio::select! {
-        read = &mut streams => Stopped::Done(read),
-        () = tokio::time::sleep(launch.timeout) => Stopped::Timeout,
-        _ = cancel.wait_for(|stop| *stop) => Stopped::Cancel,
-    };
-    let overflow = matches!(&why, Stopped::Done((out, err)) if out.overflow || err.overflow);
-    let timed_out = matches!(why, Stopped::Timeout);
-    if overflow || !matches!(why, Stopped::Done(_)) {
-        // Closing the pipe makes the launcher kill the subject's process group.
-        drop(leash);
-        let (out, err) = match why {
-            Stopped::Done(read) => read,
-            Stopped::Timeout | Stopped::Cancel => {
-                match tokio::time::timeout(REAP_GRACE, streams).await {
-                    Ok(read) => read,
-                    Err(_) => Default::default(),
-                }
+    let overflow = Notify::new();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let why = {
+        let streams = async {
+            tokio::join!(
+                read_bounded(stdout, &mut out, &overflow),
+                read_bounded(stderr, &mut err, &overflow)
+            )
+        };
+        tokio::pin!(streams);
+        let mut drained = false;
+        let why: fn(Finished) -> Ended = loop {
+            tokio::select! {
+                _ = &mut streams, if !drained => drained = true,
+                _ = child.wait() => break Ended::Exited,
+                () = tokio::time::sleep_until(deadline) => break Ended::TimedOut,
+                () = overflow.notified() => break Ended::OutputTooLarge,
+                _ = cancel.wait_for(|stop| *stop) => break |_| Ended::Cancelled,
             }
         };
-        reap(&mut child).await?;
-        let finished = finish(out, err, started, &report_path);
-        return Ok(match (overflow, timed_out) {
-            (true, _) => Ended::OutputTooLarge(finished),
-            (false, true) => Ended::TimedOut(finished),
-            (false, false) => Ended::Cancelled,
-        });
-    }
-    let Stopped::Done((out, err)) = why else {
-        unreachable!("the other endings returned above")
+        // Closing the pipe makes the launcher kill the subject's process group.
+        drop(leash);
+        if tokio::time::timeout(REAP_GRACE, child.wait())
+            .await
+            .is_err()
+        {
+            // A launcher that does not end is stopped itself.
+            child.kill().await?;
+        }
+        if !drained {
+            // What is left stands in the pipe already, unless a process that left the group holds
+            // it open.
+            drop(tokio::time::timeout(DRAIN_GRACE, streams).await);
+        }
+        why
     };
-    // Both streams are closed, but the process may live on: its time still runs.
-    let left = launch.timeout.saturating_sub(started.elapsed());
-    let in_time = tokio::time::timeout(left, child.wait()).await;
-    drop(leash);
-    reap(&mut child).await?;
-    let finished = finish(out, err, started, &report_path);
-    match in_time {
-        Ok(_) => Ok(Ended::Exited(finished)),
-        Err(_) => Ok(Ended::TimedOut(finished)),
-    }
-}
-
-enum Stopped {
-    Done((Stream, Stream)),
-    Timeout,
-    Cancel,
-}
-
-#[derive(Default)]
-struct Stream {
-    bytes: Vec<u8>,
-    overflow: bool,
+    let wall = started.elapsed();
+    let report = fs::read(&report_path)
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok());
+    Ok(why(Finished {
+        stdout: out,
+        stderr: err,
+        wall,
+        report,
+    }))
 }
 
 fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child> {
@@ -178,47 +172,15 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         .spawn()
 }
 
-async fn read_bounded(mut stream: impl AsyncRead + Unpin) -> Stream {
-    let mut bytes = Vec::new();
+/// Appends a stream to `bytes` until its end; past the bound, says so and throws the rest away.
+async fn read_bounded(mut stream: impl AsyncRead + Unpin, bytes: &mut Vec<u8>, overflow: &Notify) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match stream.read(&mut buffer).await {
             // A broken pipe ends the stream as its close does.
-            Ok(0) | Err(_) => {
-                return Stream {
-                    bytes,
-                    overflow: false,
-                };
-            }
-            Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => {
-                return Stream {
-                    bytes,
-                    overflow: true,
-                };
-            }
+            Ok(0) | Err(_) => return,
+            Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => overflow.notify_one(),
             Ok(read) => bytes.extend_from_slice(&buffer[..read]),
         }
-    }
-}
-
-async fn reap(child: &mut Child) -> io::Result<()> {
-    if tokio::time::timeout(REAP_GRACE, child.wait())
-        .await
-        .is_err()
-    {
-        child.kill().await?;
-    }
-    Ok(())
-}
-
-fn finish(out: Stream, err: Stream, started: Instant, report: &Path) -> Finished {
-    let report = fs::read(report)
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok());
-    Finished {
-        stdout: out.bytes,
-        stderr: err.bytes,
-        wall: started.elapsed(),
-        report,
     }
 }

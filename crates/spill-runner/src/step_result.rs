@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use spill_record::EndReason;
 
 /// The step result of any subject: one JSON object on standard output.
@@ -29,7 +29,7 @@ pub(crate) struct StepResult {
 /// An entry of `toolsCalled`; a read-back has no result.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ToolCalled {
-    pub(crate) result: Option<Box<RawValue>>,
+    pub(crate) result: Option<IgnoredAny>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

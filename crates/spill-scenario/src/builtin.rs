@@ -1,11 +1,12 @@
-use std::fs;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 
+use crate::defaults::MAX_SCENARIO_BYTES;
 use crate::error::ScenarioError;
 use crate::file::{self, Folder};
 use crate::input::Recipe;
+use crate::regular_file;
 use crate::scenario::Scenario;
 
 static FIXTURES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../fixtures");
@@ -53,10 +54,12 @@ pub(crate) fn frame(recipe: Recipe) -> Result<Scenario, ScenarioError> {
 /// where there is one, and the way out.
 pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
     let shown = path.display().to_string();
-    let bytes = fs::read(path).map_err(|source| ScenarioError::Unreadable {
-        file: shown.clone(),
-        source,
-        way_out: "name a scenario file, such as scenarios/review.toml".to_owned(),
+    let bytes = regular_file::read(path, MAX_SCENARIO_BYTES).map_err(|reason| {
+        ScenarioError::Unreadable {
+            file: shown.clone(),
+            reason,
+            way_out: "name a scenario file, such as scenarios/review.toml".to_owned(),
+        }
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     file::parse(&shown, &bytes, Some(&Folder::Disk(folder)))

@@ -5,13 +5,14 @@ use crate::defaults::MAX_DOCUMENT_BYTES;
 use crate::error::ScenarioError;
 use crate::file::text_of;
 use crate::input::{Document, InputData, Recipe};
+use crate::regular_file;
 
 /// Reads one text file as the data of the recipe `document`.
 pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
     let shown = path.display().to_string();
-    let unreadable = |source| ScenarioError::Unreadable {
+    let unreadable = |reason| ScenarioError::Unreadable {
         file: shown.clone(),
-        source,
+        reason,
         way_out: "name a text file that you may read".to_owned(),
     };
     let unusable = |problem: String, way_out: &str| ScenarioError::Unusable {
@@ -35,7 +36,7 @@ pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
             "name a smaller file, or split it",
         ));
     }
-    let bytes = fs::read(path).map_err(unreadable)?;
+    let bytes = regular_file::read(path, MAX_DOCUMENT_BYTES).map_err(unreadable)?;
     let text = text_of(&shown, &bytes, "a document is a text file in UTF-8")?;
     if text.trim().is_empty() {
         return Err(unusable(

@@ -51,12 +51,12 @@ pub enum ScenarioError {
         way_out: String,
     },
     /// A file could not be read.
-    #[error("{file}: cannot be read: {source} ({way_out})")]
+    #[error("{file}: cannot be read: {reason} ({way_out})")]
     Unreadable {
         /// The file as it was named.
         file: String,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
         /// What to do about it.
         way_out: String,
     },

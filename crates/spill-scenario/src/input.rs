@@ -83,6 +83,8 @@ pub struct Input {
     pub facts: Vec<Fact>,
     /// Where the facts come from; `Derived` while they have still to be derived.
     pub facts_origin: FactsOrigin,
+    /// What of real input was left out, and why; one line each.
+    pub notes: Vec<String>,
 }
 
 /// Returns the carrier's name for facts that stand in the diff of `path`.

@@ -24,6 +24,7 @@ mod generate;
 mod input;
 mod plan;
 mod real;
+mod regular_file;
 mod repository;
 mod scenario;
 mod served;
@@ -39,7 +40,7 @@ pub use input::{
     ChangedFile, Document, Fact, Input, InputData, Recipe, class_of, diff_carrier, place_of,
 };
 pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
-pub use real::{RealInput, from_document, from_repository};
+pub use real::{from_document, from_repository};
 pub use scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};
 pub use served::{ServedInput, canary_seed};
 pub use size::parse_size;

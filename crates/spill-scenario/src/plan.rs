@@ -183,6 +183,7 @@ fn check_size(scenarios: &[Scenario], repetitions: u32) -> Result<(), ScenarioEr
 
 fn input_record(scenario: &Scenario, input: &Input, served: &ServedInput) -> InputRecord {
     InputRecord {
+        notes: input.notes.clone(),
         scenario: scenario.name.clone(),
         recipe: scenario.recipe.as_str().to_owned(),
         input: input.name.clone(),

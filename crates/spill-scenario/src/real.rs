@@ -10,15 +10,6 @@ use crate::input::{Fact, Input, InputData, Recipe, diff_carrier, place_of};
 use crate::scenario::Scenario;
 use crate::{document_file, repository};
 
-/// A scenario made from real text, and what was left out of it.
-#[derive(Clone, Debug)]
-pub struct RealInput {
-    /// A scenario with one input, whose facts have still to be given or derived.
-    pub scenario: Scenario,
-    /// What was left out and why, one line each; empty when everything was taken.
-    pub notes: Vec<String>,
-}
-
 /// Makes a review scenario from a range `A..B` (or `A...B`) of a git repository: everything but
 /// the input is that of the built-in scenario `review`. Without `class`, the largest result as
 /// served decides.
@@ -32,10 +23,9 @@ pub fn from_repository(
     path: &Path,
     range: &str,
     class: Option<Class>,
-) -> Result<RealInput, ScenarioError> {
+) -> Result<Scenario, ScenarioError> {
     let (data, notes) = repository::read(path, range)?;
-    let scenario = scenario_of(data, &safe_name(range, "range"), class)?;
-    Ok(RealInput { scenario, notes })
+    scenario_of(data, &safe_name(range, "range"), class, notes)
 }
 
 /// Makes a document scenario from a text file: everything but the input is that of the built-in
@@ -45,23 +35,17 @@ pub fn from_repository(
 ///
 /// When the file is missing, a folder, empty, not UTF-8 text or larger than
 /// [`crate::defaults::MAX_DOCUMENT_BYTES`].
-pub fn from_document(path: &Path, class: Option<Class>) -> Result<RealInput, ScenarioError> {
+pub fn from_document(path: &Path, class: Option<Class>) -> Result<Scenario, ScenarioError> {
     let data = document_file::read(path)?;
-    let scenario = scenario_of(
-        data.clone(),
-        &safe_name(&data.documents[0].name, "document"),
-        class,
-    )?;
-    Ok(RealInput {
-        scenario,
-        notes: Vec::new(),
-    })
+    let name = safe_name(&data.documents[0].name, "document");
+    scenario_of(data, &name, class, Vec::new())
 }
 
 fn scenario_of(
     data: InputData,
     name: &str,
     class: Option<Class>,
+    notes: Vec<String>,
 ) -> Result<Scenario, ScenarioError> {
     let mut scenario = frame(data.recipe)?;
     scenario.inputs = vec![Input {
@@ -70,6 +54,7 @@ fn scenario_of(
         data,
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
+        notes,
     }];
     Ok(scenario)
 }

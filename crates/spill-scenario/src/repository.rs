@@ -307,7 +307,7 @@ impl Git<'_> {
     fn not_started(&self, source: io::Error) -> ScenarioError {
         ScenarioError::Unreadable {
             file: self.folder.display().to_string(),
-            source: io::Error::new(
+            reason: io::Error::new(
                 source.kind(),
                 format!(
                     "the program `{}` does not start: {source}",

@@ -49,6 +49,8 @@ pub struct ModelSpec {
     pub parallel_calls: u64,
     /// Bytes that one read asks for at most.
     pub slice_bytes: u64,
+    /// Lines that `selective` reads around a place that a diff names.
+    pub window_lines: u64,
     /// Bytes that `selective` reads back of one result at most.
     pub reading_budget_bytes: u64,
     /// Lines of the final answer at most.
@@ -162,6 +164,7 @@ impl Scenario {
             context_window_tokens: self.model.context_window_tokens,
             parallel_calls: self.model.parallel_calls,
             slice_bytes: self.model.slice_bytes,
+            window_lines: self.model.window_lines,
             reading_budget_bytes: self.model.reading_budget_bytes,
             iteration_limit: self.limits.iteration_limit,
             step_timeout_ms: self.limits.step_timeout_ms,

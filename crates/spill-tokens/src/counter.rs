@@ -11,7 +11,8 @@ use crate::tokenizer::{O200kBase, Tokenizer};
 /// tokenise again than to remember.
 pub const CACHED_FROM_BYTES: usize = 256;
 
-/// Counts tokens and remembers the counts of longer texts by content (XXH3-128).
+/// Counts tokens and remembers the counts of longer texts, and of their parts, by content
+/// (XXH3-128).
 ///
 /// Two threads that meet a new text at the same time may both tokenise it; the count is the same.
 pub struct TokenCounter {
@@ -52,8 +53,33 @@ impl TokenCounter {
         if let Some(&tokens) = self.known().get(&hash) {
             return tokens;
         }
-        let tokens = self.tokenise(text);
+        let tokens = self.count_parts(text);
         self.known().insert(hash, tokens);
+        tokens
+    }
+
+    /// Adds up the counts of a text's parts and remembers them too: a slice of a known text is
+    /// mostly made of known lines.
+    fn count_parts(&self, text: &str) -> u64 {
+        let mut tokens = 0;
+        let mut unknown = Vec::new();
+        let known = self.known();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(self.tokenizer.first_part(rest));
+            let hash = xxh3_128(part.as_bytes());
+            match known.get(&hash) {
+                Some(count) => tokens += count,
+                None => unknown.push((hash, part)),
+            }
+            rest = after;
+        }
+        drop(known);
+        let mut new = HashMap::new();
+        for (hash, part) in unknown {
+            tokens += *new.entry(hash).or_insert_with(|| self.tokenise(part));
+        }
+        self.known().extend(new);
         tokens
     }
 
@@ -141,6 +167,22 @@ mod tests {
         check_tokenised(255, 3, 3 * 255);
         check_tokenised(256, 3, 256);
         check_tokenised(257, 3, 257);
+    }
+
+    #[test]
+    fn a_slice_of_a_known_text_costs_the_lines_that_it_cuts() {
+        let counter = TokenCounter::o200k_base();
+        let text: String = (0..100)
+            .map(|n| format!("    let value_{n} = compute({n});\n"))
+            .collect();
+        counter.count(&text);
+        let before = counter.tokenised_bytes();
+        let slice = &text[1003..2999];
+        assert_eq!(
+            counter.count(slice),
+            TokenCounter::o200k_base().count(slice)
+        );
+        assert!(counter.tokenised_bytes() - before < 80);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use spill_record::{Mode, PlanRecord, RunSet, Stage};
+use spill_record::{ConfigurationRole, Mode, PlanRecord, RunSet, Stage};
 
 use crate::inventory::{self, InputPairs, Inventory};
 use crate::ladder::{self, Climb};
@@ -23,7 +23,14 @@ pub fn judge(set: &RunSet) -> Verdict {
     if manifest.mode == Mode::Live {
         unprove(&mut candidates);
     }
-    let climb = ladder::climb(plan, &mut candidates);
+    let mut climb = ladder::climb(plan, &mut candidates);
+    if control_leaks(plan, &inventory) {
+        climb = ladder::Climb {
+            decision: Decision::None,
+            proposed: None,
+            words: "the control leaks as well, so no configuration of spilling is the cause or the cure".to_owned(),
+        };
+    }
     let profiles = profiles(plan, &inventory);
     let incomplete = incomplete(plan, &inventory);
     let mut problems = inventory.problems;
@@ -53,6 +60,16 @@ pub fn judge(set: &RunSet) -> Verdict {
     };
     conclude(&mut verdict, &climb);
     verdict
+}
+
+/// Whether a run of the control wrote a file or let content out.
+fn control_leaks(plan: &PlanRecord, inventory: &Inventory<'_>) -> bool {
+    inventory.leaks.iter().any(|leak| {
+        plan.configurations.iter().any(|configuration| {
+            configuration.role == ConfigurationRole::Control
+                && configuration.name == leak.configuration
+        })
+    })
 }
 
 /// A literal comparison on a stochastic endpoint proves nothing; only the absolute rule stands.
@@ -106,7 +123,7 @@ fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
     let controls = plan
         .configurations
         .iter()
-        .filter(|c| c.role == spill_record::ConfigurationRole::Control)
+        .filter(|c| c.role == ConfigurationRole::Control)
         .count();
     if controls != 1 {
         problems.push(format!(

@@ -1,6 +1,6 @@
 //! Samples, estimates, rules, and the one [`Verdict`] that gives the exit code and every report.
 //!
-//! [`judge`] takes what a run folder holds and accounts for every planned run (`inventory`),
+//! [`judge()`] takes what a run folder holds and accounts for every planned run (`inventory`),
 //! compares each candidate with the control pair by pair (`rules`), and climbs the ladder of
 //! candidates (`ladder`). In simulated mode every run is a function of its seed, so the rules are
 //! judged literally. A rule holds on the planned number of pairs only; it is broken early only
@@ -41,5 +41,6 @@ pub use table::{deciding_number, terminal_table};
 pub use verdict::{
     Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak, ProfileCandidate,
     ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA, Verdict,
+    verdict_schema,
 };
 pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};

@@ -11,6 +11,7 @@ pub(crate) fn not_shown(manifest: &Manifest) -> Vec<String> {
             "The context still grows with the number of tool calls.",
             "One read back adds up to the threshold to every later iteration.",
             "Whether a real model reads back as the simulated profiles do.",
+            "Rule 5 searches the subject's own folders (home, tmp, out, work) and its log, not the rest of the disk.",
         ]
         .map(str::to_owned),
     );
@@ -56,6 +57,15 @@ fn of_this_run(manifest: &Manifest) -> Vec<String> {
         .collect();
     if !absent.is_empty() {
         notes.push(format!("No input of class {} was run.", absent.join(", ")));
+    }
+    for input in &plan.inputs {
+        let place = place(&input.scenario, &input.input);
+        notes.extend(
+            input
+                .notes
+                .iter()
+                .map(|note| format!("{place}: {}.", plain(note))),
+        );
     }
     if manifest.subject != "built-in" {
         notes.push(format!(

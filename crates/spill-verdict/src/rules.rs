@@ -2,13 +2,15 @@ mod leaks;
 mod quality;
 mod tokens;
 
+use std::collections::BTreeSet;
+
 use spill_record::{EndReason, Outcome, RulesRecord, RunRecord};
 
 use crate::estimate::share;
 use crate::inventory::{InputPairs, Slot};
 use crate::rule::{Bound, Rule, State};
 use crate::verdict::{Evidence, Figures, RuleVerdict};
-use crate::words::{counted, grouped, percent};
+use crate::words::{counted, grouped, percent, plain};
 
 /// Pairs that a rule lists as evidence at most.
 pub const EVIDENCE_LIMIT: usize = 5;
@@ -204,8 +206,17 @@ impl<'a> Comparison<'a> {
                 pair.candidate.end_reason.as_str()
             ))
         });
+        let nobody = candidate == 0 && control == 0;
+        let why = if nobody {
+            self.usual_ends()
+        } else {
+            String::new()
+        };
         Measured {
-            literal: if candidate >= control {
+            literal: if nobody {
+                // Equal rates of nothing say nothing about the candidate.
+                State::NotProven
+            } else if candidate >= control {
                 State::Holds
             } else {
                 State::Broken
@@ -215,7 +226,7 @@ impl<'a> Comparison<'a> {
             limit: Some(limit),
             bound: Some(Bound::AtLeast),
             words: format!(
-                "{candidate} of {n} runs succeeded ({}), control {control} of {n} ({}); {} gained, {losses} lost",
+                "{candidate} of {n} runs succeeded ({}), control {control} of {n} ({}); {} gained, {losses} lost{why}",
                 percent(observed),
                 percent(limit),
                 counted(gains, "pair"),
@@ -229,6 +240,23 @@ impl<'a> Comparison<'a> {
             evidence: evidence.take(EVIDENCE_LIMIT).collect(),
             n: None,
         }
+    }
+
+    /// How the runs of both arms ended, and the first error, where none succeeded.
+    fn usual_ends(&self) -> String {
+        let runs = || {
+            self.compared
+                .iter()
+                .flat_map(|pair| [pair.control, pair.candidate])
+        };
+        let ends: BTreeSet<&str> = runs().map(|run| run.end_reason.as_str()).collect();
+        let ends: Vec<&str> = ends.into_iter().collect();
+        let error = runs()
+            .find_map(|run| run.error.as_deref())
+            .map_or_else(String::new, |error| {
+                format!(", first error: {}", plain(error))
+            });
+        format!("; all ended as {}{error}", ends.join(" or "))
     }
 
     fn iteration_limit(&self) -> Measured {

@@ -77,7 +77,7 @@ pub fn deciding_number(row: &RuleVerdict) -> String {
         Rule::SuccessRate => (percent(observed), percent(limit)),
         Rule::IterationLimit => (format!("{beside} new hits"), figure(limit)),
         Rule::InputTokens => (format!("{beside}× control"), figure(limit)),
-        Rule::Quality => (beside, figure(limit)),
+        Rule::Quality => (format!("{beside} difference"), figure(limit)),
         Rule::NothingLeaks => (format!("{beside} runs"), figure(limit)),
     };
     format!("{observed} (limit {sign} {limit})")

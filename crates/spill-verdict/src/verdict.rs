@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spill_record::{Class, Mode, Stage};
 
@@ -6,8 +7,18 @@ use crate::rule::{Bound, Rule, State};
 /// Version of `verdict.json` that this crate writes; readers accept it and all older ones.
 pub const VERDICT_SCHEMA: u32 = 1;
 
+/// The JSON Schema of `verdict.json`: the name that it is published under, and its text.
+#[must_use]
+pub fn verdict_schema() -> (&'static str, String) {
+    let title = "verdict.json of a spillgate run folder";
+    (
+        "verdict.schema.json",
+        spill_record::schema_text::<Verdict>(title),
+    )
+}
+
 /// A pair, or one run of it, that decided a rule or came closest to deciding it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The pair.
     pub pair_id: String,
@@ -20,7 +31,7 @@ pub struct Evidence {
 }
 
 /// The same figure under the control and under the candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arms {
     /// Under the control; `None` where it could not be obtained.
     pub control: Option<f64>,
@@ -29,7 +40,7 @@ pub struct Arms {
 }
 
 /// Which runs decide rule 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenBasis {
     /// Every run of the cell: all of them succeeded.
@@ -39,7 +50,7 @@ pub enum TokenBasis {
 }
 
 /// The figures behind a rule, kept beside the one that decided.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Figures {
     /// Rule 1.
@@ -82,7 +93,7 @@ pub enum Figures {
 }
 
 /// One rule on one input for one candidate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleVerdict {
     /// The rule.
     pub rule: Rule,
@@ -111,6 +122,7 @@ pub struct RuleVerdict {
     /// Further figures.
     pub figures: Option<Figures>,
     /// Deciding or worst pairs, worst first; at most [`EVIDENCE_LIMIT`](crate::EVIDENCE_LIMIT).
+    #[schemars(description = "Deciding or worst pairs, worst first; a bounded number of them.")]
     pub evidence: Vec<Evidence>,
 }
 
@@ -123,7 +135,7 @@ impl RuleVerdict {
 }
 
 /// All rules for one candidate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CandidateVerdict {
     /// The configuration's name.
     pub configuration: String,
@@ -176,7 +188,7 @@ impl RuleVerdict {
 }
 
 /// What the owners should do with the shipped default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The shipped default is accepted.
@@ -203,7 +215,7 @@ impl Decision {
 }
 
 /// What ships today.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shipped {
     /// The configuration's name.
     pub configuration: String,
@@ -212,7 +224,7 @@ pub struct Shipped {
 }
 
 /// What should ship.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proposed {
     /// Whether spilling is on.
     pub enabled: bool,
@@ -221,7 +233,7 @@ pub struct Proposed {
 }
 
 /// Every planned run accounted for: `planned = finished + infrastructure + missing`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Denominators {
     /// Runs that the plan asks for.
     pub planned: u64,
@@ -240,7 +252,7 @@ pub struct Denominators {
 }
 
 /// A run that wrote a file or let result content out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Leak {
     /// The run.
     pub run_id: String,
@@ -257,7 +269,7 @@ pub struct Leak {
 }
 
 /// The decision if every run had been made under one profile of the simulated model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileVerdict {
     /// The profile's name.
     pub profile: String,
@@ -276,7 +288,7 @@ pub struct ProfileVerdict {
 }
 
 /// A candidate under one profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileCandidate {
     /// The configuration's name.
     pub configuration: String,
@@ -288,7 +300,7 @@ pub struct ProfileCandidate {
 
 /// `verdict.json`: the one object that gives the exit code, the report and every table.
 #[must_use = "a verdict nobody reads is a check nobody ran"]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Version of this format.
     pub schema: u32,
@@ -309,6 +321,7 @@ pub struct Verdict {
     /// What should ship; `None` without a decision.
     pub proposed: Option<Proposed>,
     /// The process's exit code, by the precedence of [`exit`](crate::exit).
+    #[schemars(description = "The exit code of the process that judged.")]
     pub exit_code: u8,
     /// Candidates in the order of the ladder.
     pub candidates: Vec<CandidateVerdict>,

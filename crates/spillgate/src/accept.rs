@@ -5,55 +5,60 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use spill_record::{FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA, Versions};
-use spill_runner::{FinishedRun, Harness, Options, Subject, effective_settings, pairs_of};
+use spill_runner::{
+    FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
+};
 use spill_scenario::{Plan, sensitivity_runs};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::progress::Progress;
-use crate::{Failure, folder, host, sources};
+use crate::temp::Temp;
+use crate::{Failure, folder, host, out, sources};
 
 const VERB: &str = "accept";
 
 pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
-    let (plan, notes) = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
-    print_notes(&notes);
+    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
+    print_notes(&plan);
     if args.json {
         let text = serde_json::to_string_pretty(&plan.record)
             .map_err(|error| Failure::internal("list", error))?;
-        println!("{text}");
+        out::line(text);
         return Ok(0);
     }
-    println!("plan {}: {} runs", plan.plan_hash, plan.record.runs.len());
+    out::line(format_args!(
+        "plan {}: {} runs",
+        plan.plan_hash,
+        plan.record.runs.len()
+    ));
     for input in &plan.record.inputs {
-        println!(
+        out::line(format_args!(
             "{} / {}: class {}, largest result {} bytes, {} facts",
             input.scenario,
             input.input,
             input.class.as_str(),
             input.largest_result_bytes,
             input.facts.len()
-        );
+        ));
     }
     for run in &plan.record.runs {
-        println!(
+        out::line(format_args!(
             "{}  {} / {} · repetition {} · {} · {}",
             run.run_id, run.scenario, run.input, run.repetition, run.profile, run.configuration
-        );
+        ));
     }
     Ok(0)
 }
 
 pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
-    let (plan, notes) = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
+    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
     if !args.quiet {
-        print_notes(&notes);
+        print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
-    let temp = tempfile::Builder::new()
-        .prefix("spillgate-")
-        .tempdir()
+    let temp = Temp::create()
         .context("no temporary folder can be made (set TMPDIR to a writable one)")
         .map_err(|error| Failure::usage(VERB, error))?;
     let options = Options {
@@ -75,14 +80,18 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
     folder::print_verdict(VERB, &verdict, args.json)?;
     if !args.json {
-        println!("report: {}", folder.join("report.html").display());
+        out::line(format_args!(
+            "report: {}",
+            folder.join("report.html").display()
+        ));
     }
     Ok(code)
 }
 
-fn print_notes(notes: &[String]) {
-    for note in notes {
-        eprintln!("note: {note}");
+/// Says what of real input was left out; the manifest and the report say it as well.
+fn print_notes(plan: &Plan) {
+    for note in plan.record.inputs.iter().flat_map(|input| &input.notes) {
+        out::note(format_args!("note: {note}"));
     }
 }
 
@@ -115,10 +124,9 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         configuration.effective_settings = Some(settings);
     }
     let plan = Arc::new(plan);
-    let internal = |error| Failure::internal(VERB, error);
     let harness = Harness::start(plan.clone(), options.clone())
         .await
-        .map_err(internal)?;
+        .map_err(failure)?;
     let mut folder = new_folder(args, &plan, options, harness.tokenizer())
         .map_err(|error| Failure::usage(VERB, error))?;
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
@@ -136,22 +144,37 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
     harness
         .execute(pairs_of(runs), stop.clone(), &mut record)
         .await
-        .map_err(internal)?;
+        .map_err(failure)?;
     progress.close();
+    if *stop.borrow() {
+        out::note("interrupted: the folder holds the runs that had finished");
+    }
 
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
     harness
         .execute(pairs_of(sensitivity_runs(&plan)), stop, &mut record)
         .await
-        .map_err(internal)?;
+        .map_err(failure)?;
     Ok(folder.path().to_owned())
+}
+
+/// A place that cannot be written is not a fault of the program.
+fn failure(error: RunError) -> Failure {
+    match error {
+        RunError::Sink(error) => Failure::usage(VERB, anyhow::Error::from_boxed(error)),
+        RunError::Servers(_) | RunError::Worker(_) => Failure::internal(VERB, error),
+    }
 }
 
 /// Turns true at the first interrupt or termination signal.
 fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
     let (sender, stop) = watch::channel(false);
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
         let mut signals = signal(kind)?;
         let sender = sender.clone();
         tokio::spawn(async move {
@@ -207,5 +230,7 @@ fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manifest {
         host: host::host(),
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan: plan.record.clone(),
+        manifest_digest: String::new(),
     }
+    .sealed()
 }

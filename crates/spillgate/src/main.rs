@@ -7,11 +7,14 @@
 mod accept;
 mod cli;
 mod folder;
+mod github;
 mod host;
 mod mock;
+mod out;
 mod progress;
 mod sources;
 mod step;
+mod temp;
 
 use std::process::ExitCode;
 
@@ -31,6 +34,10 @@ fn main() -> ExitCode {
         Verb::Launch(args) => step::launch(&args),
     };
     match outcome {
+        // An answer that was not printed is not given: never the code of success.
+        Ok(spill_verdict::exit::ACCEPTED) if out::lost() => {
+            ExitCode::from(spill_verdict::exit::INTERNAL)
+        }
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.print(),
     }
@@ -64,7 +71,22 @@ impl Failure {
     }
 
     fn print(self) -> ExitCode {
-        eprintln!("spillgate {}: {:#}", self.verb, self.error);
+        out::note(format_args!(
+            "spillgate {}: {}",
+            self.verb,
+            in_full(&self.error)
+        ));
         ExitCode::from(self.code)
     }
+}
+
+/// An error with its causes; a cause that its own effect quotes already is not said twice.
+fn in_full(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

@@ -7,8 +7,8 @@ use anyhow::Context;
 use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
 use spill_scenario::{Scenario, ServedInput, built_in, canary_seed, load};
 
-use crate::Failure;
 use crate::cli::MockArgs;
+use crate::{Failure, out};
 
 const VERB: &str = "mock";
 /// The run that other clients are part of.
@@ -89,8 +89,12 @@ async fn serve(args: &MockArgs, run: MockRun) -> anyhow::Result<()> {
     let tools = ToolServer::start(args.tools_listen, registry)
         .await
         .with_context(|| in_use(args.tools_listen, "--tools-listen"))?;
-    println!("llm {}", llm.base_url(RUN_ID));
-    println!("tools {}", tools.url(RUN_ID));
+    out::line(format_args!("llm {}", llm.base_url(RUN_ID)));
+    out::line(format_args!("tools {}", tools.url(RUN_ID)));
+    anyhow::ensure!(
+        !out::lost(),
+        "the addresses cannot be printed (give standard output a place)"
+    );
     tokio::signal::ctrl_c()
         .await
         .context("signals cannot be listened to")

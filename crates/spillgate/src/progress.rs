@@ -6,6 +6,8 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use spill_record::{Outcome, RunRecord};
 
+use crate::out;
+
 pub(crate) struct Progress {
     how: How,
     total: usize,
@@ -59,7 +61,7 @@ impl Progress {
                 bar.inc(1);
             }
             How::Lines if done * LINES / self.total != (done - 1) * LINES / self.total => {
-                eprintln!("{done}/{} runs {unhappy}", self.total);
+                out::note(format_args!("{done}/{} runs {unhappy}", self.total));
             }
             How::Lines | How::Quiet => {}
         }

@@ -3,62 +3,104 @@
 use anyhow::{Context, anyhow};
 use spill_record::FactsOrigin;
 use spill_scenario::{
-    Plan, PlanOptions, Scenario, built_in, expand, from_document, from_repository, load,
+    Input, ModelSpec, Plan, PlanOptions, Scenario, built_in, expand, from_document,
+    from_repository, load,
 };
 
 use crate::cli::PlanArgs;
 
-/// Makes the plan that the flags ask for, and says what was left out of real input.
-pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<(Plan, Vec<String>)> {
-    let (scenarios, notes) = scenarios(args)?;
-    let scenarios = scenarios.into_iter().map(derive_missing_facts).collect();
+/// Makes the plan that the flags ask for.
+pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<Plan> {
+    let mut scenarios = scenarios(args)?;
+    for scenario in &mut scenarios {
+        let model = &scenario.model;
+        for input in &mut scenario.inputs {
+            settle_facts(input, model)?;
+        }
+    }
     let options = PlanOptions {
         base_seed: args.seed,
         stage: args.stage.into(),
         repetitions: args.reps,
     };
-    Ok((expand(scenarios, options)?, notes))
+    Ok(expand(scenarios, options)?)
 }
 
-fn scenarios(args: &PlanArgs) -> anyhow::Result<(Vec<Scenario>, Vec<String>)> {
+fn scenarios(args: &PlanArgs) -> anyhow::Result<Vec<Scenario>> {
     let class = args.class.map(Into::into);
     let real = match (&args.document, &args.repo) {
-        (Some(path), _) => Some(from_document(path, class)?),
+        (Some(path), _) => from_document(path, class)?,
         (None, Some(path)) => {
             let range = args.range.as_deref().context("--repo needs --range A..B")?;
-            Some(from_repository(path, range, class)?)
+            from_repository(path, range, class)?
         }
-        (None, None) => None,
-    };
-    let (scenarios, notes) = match real {
-        Some(real) => (vec![real.scenario], real.notes),
-        None if class.is_some() => {
-            return Err(anyhow!(
-                "--class goes with --document or --repo (a scenario file names its own)"
-            ));
-        }
-        None if args.scenario.is_empty() => (built_in()?, Vec::new()),
-        None => {
-            let loaded: Result<Vec<_>, _> = args.scenario.iter().map(|path| load(path)).collect();
-            (loaded?, Vec::new())
-        }
+        (None, None) => return given_scenarios(args),
     };
     if args.expect.is_empty() {
-        return Ok((scenarios, notes));
+        Ok(vec![real])
+    } else {
+        Ok(vec![real.with_expected(&args.expect)?])
     }
-    let expecting: Result<Vec<_>, _> = scenarios
-        .into_iter()
-        .map(|scenario| scenario.with_expected(&args.expect))
-        .collect();
-    Ok((expecting?, notes))
 }
 
-/// Facts of real input that nobody named: what the reading rules find in the whole text at once.
-fn derive_missing_facts(mut scenario: Scenario) -> Scenario {
-    for input in &mut scenario.inputs {
-        if input.facts_origin == FactsOrigin::Derived && input.facts.is_empty() {
-            input.facts = spill_mocks::derive_facts(&input.data, &scenario.model);
+fn given_scenarios(args: &PlanArgs) -> anyhow::Result<Vec<Scenario>> {
+    for (flag, given, of_its_own) in [
+        ("--class", args.class.is_some(), "class"),
+        ("--expect", !args.expect.is_empty(), "facts"),
+    ] {
+        if given {
+            return Err(anyhow!(
+                "{flag} goes with --document or --repo (a scenario file names its own {of_its_own})"
+            ));
         }
     }
-    scenario
+    if args.scenario.is_empty() {
+        return Ok(built_in()?);
+    }
+    let loaded: Result<Vec<_>, _> = args.scenario.iter().map(|path| load(path)).collect();
+    Ok(loaded?)
+}
+
+/// Ties an input's facts to what the reading rules find in the whole text at once.
+///
+/// Where nobody named facts, those findings are the facts. A text that was expected takes carrier
+/// and place of the finding that contains it; one that no finding contains could be answered by no
+/// run, so it would prove nothing.
+fn settle_facts(input: &mut Input, model: &ModelSpec) -> anyhow::Result<()> {
+    match input.facts_origin {
+        FactsOrigin::Scenario => {}
+        FactsOrigin::Derived => {
+            if input.facts.is_empty() {
+                input.facts = spill_mocks::derive_facts(&input.data, model);
+            }
+            if input.facts.len() as u64 == model.max_findings {
+                input.notes.push(format!(
+                    "answers and facts are a sample: the text has {} findings or more, the bound of an answer",
+                    model.max_findings
+                ));
+            }
+        }
+        FactsOrigin::Expected => {
+            let findings = spill_mocks::derive_facts(&input.data, model);
+            for fact in &mut input.facts {
+                let finding = findings
+                    .iter()
+                    .find(|finding| finding.expect.contains(&fact.expect))
+                    .with_context(|| unanswerable(&fact.expect, findings.len(), model))?;
+                fact.carrier.clone_from(&finding.carrier);
+                fact.carrier_bytes = finding.carrier_bytes;
+                fact.place = finding.place;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unanswerable(text: &str, findings: usize, model: &ModelSpec) -> String {
+    format!(
+        "--expect: no answer can contain {text:?}: it is in none of the {findings} findings that the \
+         reading rules make of the whole text, at most {} (give a text of a heading or key sentence, \
+         or a scenario file with `patterns` for findings of other kinds and a higher `max_findings`)",
+        model.max_findings
+    )
 }

@@ -1,22 +1,26 @@
 //! `step`, the built-in subject, and `launch`, which starts subjects.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use spill_agent::{AbortHandle, StepJob, abort_pair, is_own_log, log_setting_warnings, run_job};
+use spill_agent::{
+    AbortHandle, StepJob, StepResult, abort_pair, is_own_log, log_setting_warnings, run_job,
+};
 use spill_engine::Settings;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::Failure;
 use crate::cli::{LaunchArgs, StepArgs};
+use crate::{Failure, out};
 
 const VERB: &str = "step";
 /// Names how much `step` logs: `off`, `error`, `warn`, `info`, `debug` or `trace`.
 const LOG_VAR: &str = "SPILLGATE_LOG";
+/// A job is a prompt and some limits; a file of this size is none.
+const MAX_JOB_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     let (settings, warnings) = Settings::from_lookup(|name| {
@@ -26,7 +30,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         let settings = spill_agent::EffectiveSettings::from(settings);
         let answer = serde_json::json!({ "settings": settings, "warnings": warnings });
-        print_line(&answer.to_string()).map_err(|error| Failure::internal(VERB, error))?;
+        out::line(answer);
         return Ok(0);
     }
     let path = args.job.as_deref().unwrap_or(Path::new(""));
@@ -43,23 +47,34 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         Ok::<_, anyhow::Error>(run_job(&job, settings, &signal).await?)
     });
     let result = result.map_err(|error| Failure::usage(VERB, error))?;
-    let line = serde_json::to_string(&result).map_err(|error| Failure::internal(VERB, error))?;
-    print_line(&line).map_err(|error| Failure::internal(VERB, error))?;
+    print_result(&result).map_err(|error| Failure::internal(VERB, error))?;
     Ok(0)
 }
 
 fn read_job(path: &Path) -> anyhow::Result<StepJob> {
-    let text = std::fs::read(path).with_context(|| {
+    let unreadable = || {
         format!(
             "cannot read the job {} (give --job a JSON file)",
             path.display()
         )
-    })?;
-    serde_json::from_slice(&text)
-        .with_context(|| format!("the job {} is not usable", path.display()))
+    };
+    let file = std::fs::File::open(path).with_context(unreadable)?;
+    let mut text = String::new();
+    file.take(MAX_JOB_BYTES)
+        .read_to_string(&mut text)
+        .with_context(unreadable)?;
+    anyhow::ensure!(
+        text.len() as u64 != MAX_JOB_BYTES,
+        "the job {} is not smaller than {MAX_JOB_BYTES} bytes (shorten its prompt)",
+        path.display()
+    );
+    StepJob::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 
 /// Logs to standard error; only our own lines, since dependencies log message content.
+///
+/// Without targets, so that no line has 64 bytes in a row that are the same in every run: a step
+/// that reviews a repository with such a line in it would look like a leak.
 fn start_log() {
     let level = std::env::var(LOG_VAR)
         .ok()
@@ -68,6 +83,7 @@ fn start_log() {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
+        .with_target(false)
         .with_filter(level.and(filter_fn(is_own_log)));
     tracing_subscriber::registry().with(lines).init();
 }
@@ -88,11 +104,12 @@ fn abort_on_signals(handle: &AbortHandle) -> std::io::Result<()> {
     Ok(())
 }
 
-fn print_line(line: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes())?;
+/// Prints the step result piece by piece: a second copy of all results would count as memory.
+fn print_result(result: &StepResult) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    serde_json::to_writer(&mut out, result)?;
     out.write_all(b"\n")?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
 pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {

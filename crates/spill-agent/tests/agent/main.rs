@@ -2,6 +2,7 @@
 
 mod answers;
 mod calls;
+mod capture;
 mod endings;
 mod lifetime;
 mod logs;

@@ -211,7 +211,9 @@ impl ToolPort for TextTools {
     }
 }
 
+/// The job of every test; installs the log capture first, see there.
 pub(crate) fn job() -> StepJob {
+    crate::capture::install();
     let job = json!({
         "stepId": "s1", "model": "m", "system": "sys", "prompt": "do it",
         "llmUrl": "http://127.0.0.1:1/v1", "mcpUrl": "http://127.0.0.1:1/mcp",

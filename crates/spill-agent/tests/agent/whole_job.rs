@@ -99,5 +99,16 @@ async fn an_abort_cuts_a_call_that_is_in_flight() {
         .expect("a possible job");
     assert_eq!(result.end_reason, EndReason::Aborted);
     assert_eq!(result.abort_reason.as_deref(), Some("SIGTERM"));
-    assert_eq!(result.llm_calls, 1);
+    assert_eq!(result.llm_calls, 0);
+}
+
+/// An embedder may spawn a job on a multi-thread runtime.
+#[tokio::test]
+async fn a_job_may_move_between_threads() {
+    let servers = servers().await;
+    let job = servers.job();
+    let running =
+        tokio::spawn(async move { run_job(&job, Settings::DEFAULT, &AbortSignal::never()).await });
+    let result = running.await.expect("no panic").expect("a possible job");
+    assert_eq!(result.end_reason, EndReason::Answered);
 }

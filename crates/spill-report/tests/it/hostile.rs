@@ -111,6 +111,58 @@ fn names_from_outside_do_not_change_a_table() {
 }
 
 #[test]
+fn names_from_outside_do_not_change_the_files_for_ci() {
+    let harmless = files("harmless");
+    let rows = |text: &str| -> Vec<usize> {
+        let lines = text.lines().filter(|line| line.starts_with('|'));
+        lines.map(|line| line.matches('|').count()).collect()
+    };
+    let shape = |xml: &str| -> Vec<(usize, usize, usize)> {
+        let report = quick_junit::Report::deserialize_from_str(xml).expect("it is JUnit XML");
+        let suites = report.test_suites.into_iter();
+        suites
+            .map(|suite| {
+                let properties = suite
+                    .test_cases
+                    .iter()
+                    .map(|case| case.properties.len())
+                    .sum();
+                (suite.tests, suite.failures, properties)
+            })
+            .collect()
+    };
+    let results = |sarif: Option<String>| -> usize {
+        let text = sarif.expect("every run leaks");
+        let log: serde_json::Value = serde_json::from_str(&text).expect("SARIF is JSON");
+        log["runs"][0]["results"].as_array().map_or(0, Vec::len)
+    };
+    for name in EVIL {
+        let files = files(name);
+        assert_eq!(
+            rows(&files.summary_md),
+            rows(&harmless.summary_md),
+            "{name:?}"
+        );
+        assert_eq!(skeleton(&files.summary_md), [""; 0], "{name:?} is markup");
+        assert_eq!(
+            shape(&files.junit_xml),
+            shape(&harmless.junit_xml),
+            "{name:?}"
+        );
+        assert_eq!(
+            results(files.leaks_sarif.clone()),
+            results(harmless.leaks_sarif.clone())
+        );
+        for text in [&files.summary_md, &files.junit_xml] {
+            let bad = text
+                .chars()
+                .find(|c| (c.is_control() && *c != '\n') || ('\u{202a}'..='\u{202e}').contains(c));
+            assert_eq!(bad, None, "{name:?} left a control character");
+        }
+    }
+}
+
+#[test]
 fn long_texts_are_cut() {
     let html = files(&"x".repeat(1_000_000 / 5_000)).report_html;
     assert!(html.len() < 1_000_000, "{} bytes", html.len());

@@ -2,6 +2,7 @@
 
 #[path = "../../../spill-verdict/tests/it/builder.rs"]
 mod builder;
+mod ci_files;
 mod csv_files;
 mod hostile;
 mod html;

@@ -1,25 +1,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
-use spill_record::{ConfigurationRole, RulesRecord};
+use spill_record::RulesRecord;
 use toml::Spanned;
 
 use super::SourceText;
+use super::configurations::configurations;
 use super::inputs::{self, Folder};
-use super::raw::{RawConfiguration, RawLimits, RawModel, RawRules, RawScenario, Size};
+use super::raw::{RawLimits, RawModel, RawRules, RawScenario, Size};
 use super::source::nearest;
 use crate::defaults;
 use crate::error::ScenarioError;
 use crate::input::Recipe;
-use crate::scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};
-
-const ENABLED_VAR: &str = "CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED";
-const THRESHOLD_VAR: &str = "CLERUM_WORKFLOW_TOOL_SPILLOVER_THRESHOLD";
+use crate::scenario::{Limits, ModelSpec, Profile, Scenario};
 
 /// How far the shares of a population may miss 1.
 const SHARE_TOLERANCE: f64 = 1e-9;
 
-type Checked<T> = Result<T, ScenarioError>;
+pub(super) type Checked<T> = Result<T, ScenarioError>;
 
 pub(super) fn scenario(
     source: &SourceText<'_>,
@@ -103,200 +101,6 @@ fn repetitions(source: &SourceText<'_>, raw: Option<&Spanned<u32>>) -> Checked<u
     Ok(*raw.get_ref())
 }
 
-fn configurations(
-    source: &SourceText<'_>,
-    raw: &Spanned<Vec<RawConfiguration>>,
-) -> Checked<Vec<Configuration>> {
-    unique(
-        source,
-        raw.get_ref().iter().map(|one| &one.name),
-        "configuration",
-    )?;
-    let checked = raw
-        .get_ref()
-        .iter()
-        .map(|one| configuration(source, one))
-        .collect::<Checked<Vec<_>>>()?;
-    let place = |index: usize| raw.get_ref()[index].name.span();
-    let controls = positions(&checked, |one| one.role == ConfigurationRole::Control);
-    match controls[..] {
-        [_] => {}
-        [] => {
-            return Err(source.invalid(
-                raw.span(),
-                "no configuration is the control",
-                "give one of them `role = \"control\"`; candidates are compared with it",
-            ));
-        }
-        [_, second, ..] => {
-            return Err(source.invalid(
-                place(second),
-                format!("`{}` is a second control", checked[second].name),
-                "keep one `role = \"control\"`, make the others candidates",
-            ));
-        }
-    }
-    if controls.len() == checked.len() {
-        return Err(source.invalid(
-            raw.span(),
-            "no configuration is a candidate",
-            "give at least one `role = \"candidate\"`",
-        ));
-    }
-    let shipped = positions(&checked, |one| one.shipped);
-    match shipped[..] {
-        [one] if checked[one].role == ConfigurationRole::Candidate => {}
-        [one] => {
-            return Err(source.invalid(
-                place(one),
-                format!(
-                    "`{}` is both the control and the shipped one",
-                    checked[one].name
-                ),
-                "mark the candidate that ships today with `shipped = true`",
-            ));
-        }
-        [] => {
-            return Err(source.invalid(
-                raw.span(),
-                "no configuration is marked as the shipped one",
-                "mark the candidate that ships today with `shipped = true`",
-            ));
-        }
-        [first, second, ..] => {
-            return Err(source.invalid(
-                place(second),
-                format!(
-                    "`{}` and `{}` are both marked as the shipped one",
-                    checked[first].name, checked[second].name
-                ),
-                "keep `shipped = true` at one of them",
-            ));
-        }
-    }
-    Ok(checked)
-}
-
-fn positions(all: &[Configuration], wanted: impl Fn(&Configuration) -> bool) -> Vec<usize> {
-    all.iter()
-        .enumerate()
-        .filter(|(_, one)| wanted(one))
-        .map(|(index, _)| index)
-        .collect()
-}
-
-fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Configuration> {
-    let name = safe_name(source, &raw.name)?;
-    let role = choice(
-        source,
-        &raw.role,
-        "role",
-        &[
-            ("control", ConfigurationRole::Control),
-            ("candidate", ConfigurationRole::Candidate),
-        ],
-    )?;
-    let enabled = raw
-        .enabled
-        .as_ref()
-        .is_none_or(|enabled| *enabled.get_ref());
-    let threshold = raw.threshold_bytes.as_ref();
-    match (enabled, threshold) {
-        (false, Some(threshold)) => {
-            return Err(source.invalid(
-                threshold.span(),
-                format!("`{name}` is labelled as off and has a threshold"),
-                "drop `threshold_bytes` or `enabled = false`",
-            ));
-        }
-        (true, None) => {
-            return Err(source.invalid(
-                raw.name.span(),
-                format!("`{name}` does not say what it is labelled with"),
-                "add `threshold_bytes = …` or `enabled = false`",
-            ));
-        }
-        (false, None) | (true, Some(_)) => {}
-    }
-    let mut env = BTreeMap::new();
-    for (variable, value) in &raw.env {
-        let variable_name = variable.get_ref();
-        if variable_name.is_empty() || variable_name.contains(['=', '\0']) {
-            return Err(source.invalid(
-                variable.span(),
-                format!("{variable_name:?} cannot be the name of an environment variable"),
-                "use letters, digits and `_`",
-            ));
-        }
-        if value.get_ref().contains('\0') {
-            return Err(source.invalid(
-                value.span(),
-                format!("the value of `{variable_name}` holds a NUL character"),
-                "remove it; the system passes no such value on",
-            ));
-        }
-        env.insert(variable_name.clone(), value.get_ref().clone());
-    }
-    label_matches_env(source, raw, enabled)?;
-    Ok(Configuration {
-        name,
-        role,
-        shipped: raw
-            .shipped
-            .as_ref()
-            .is_some_and(|shipped| *shipped.get_ref()),
-        env,
-        enabled,
-        threshold_bytes: threshold.map(|threshold| threshold.get_ref().0),
-    })
-}
-
-/// Compares the label with what the variables plainly say. Values that the subject would refuse
-/// are found when it is asked for its settings.
-fn label_matches_env(
-    source: &SourceText<'_>,
-    raw: &RawConfiguration,
-    enabled: bool,
-) -> Checked<()> {
-    let name = raw.name.get_ref();
-    for (variable, value) in &raw.env {
-        let says = value.get_ref().trim();
-        if variable.get_ref() == ENABLED_VAR {
-            let switched = match says.to_ascii_lowercase().as_str() {
-                "true" | "1" => true,
-                "false" | "0" => false,
-                _ => continue,
-            };
-            if switched != enabled {
-                let on = |on| if on { "on" } else { "off" };
-                return Err(source.invalid(
-                    value.span(),
-                    format!(
-                        "`{name}` is labelled as {} and its environment says {}",
-                        on(enabled),
-                        on(switched)
-                    ),
-                    "change `enabled` or the variable",
-                ));
-            }
-        } else if variable.get_ref() == THRESHOLD_VAR {
-            let label = raw.threshold_bytes.as_ref().map(|label| label.get_ref().0);
-            if let (Ok(says), Some(label)) = (says.parse::<u64>(), label)
-                && says != label
-            {
-                return Err(source.invalid(
-                    value.span(),
-                    format!(
-                        "`{name}` is labelled with {label} bytes and its environment says {says}"
-                    ),
-                    "change `threshold_bytes` or the variable",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 fn model(source: &SourceText<'_>, raw: &RawModel) -> Checked<ModelSpec> {
     let name = match &raw.name {
         Some(name) => safe_name(source, name)?,
@@ -343,6 +147,7 @@ fn model(source: &SourceText<'_>, raw: &RawModel) -> Checked<ModelSpec> {
             defaults::PARALLEL_CALLS,
         )?,
         slice_bytes: size(&raw.slice_bytes, "slice_bytes", defaults::SLICE_BYTES)?,
+        window_lines: number(&raw.window_lines, "window_lines", defaults::WINDOW_LINES)?,
         reading_budget_bytes: size(
             &raw.reading_budget_bytes,
             "reading_budget_bytes",
@@ -510,7 +315,7 @@ fn not_blank(source: &SourceText<'_>, raw: &Spanned<String>, key: &str) -> Check
 
 /// Names stand in paths, ids and reports: 1 to 64 of letters, digits, `.`, `_` and `-`, the first
 /// one a letter or digit.
-fn safe_name(source: &SourceText<'_>, raw: &Spanned<String>) -> Checked<String> {
+pub(super) fn safe_name(source: &SourceText<'_>, raw: &Spanned<String>) -> Checked<String> {
     let name = raw.get_ref();
     let safe = (1..=64).contains(&name.len())
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())

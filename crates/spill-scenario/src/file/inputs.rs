@@ -11,11 +11,12 @@ use super::SourceText;
 use super::check::{choice, unique};
 use super::raw::{RawFact, RawFacts, RawInput};
 use super::source::{from_toml, nearest, text_of};
+use crate::defaults::MAX_DOCUMENT_BYTES;
 use crate::diff::{DiffSide, unified_diff};
 use crate::error::ScenarioError;
 use crate::generate::{self, GENERATORS, served_bytes};
 use crate::input::{ChangedFile, Fact, Input, InputData, Recipe, class_of, diff_carrier};
-use crate::{document_file, repository};
+use crate::{document_file, regular_file, repository};
 
 type Checked<T> = Result<T, ScenarioError>;
 
@@ -106,6 +107,7 @@ pub(super) fn input(
         data,
         facts,
         facts_origin: origin,
+        notes: Vec::new(),
     })
 }
 
@@ -115,9 +117,9 @@ fn at_path(source: &SourceText<'_>, raw: &RawInput, error: ScenarioError) -> Sce
     let (problem, way_out) = match error {
         ScenarioError::Unreadable {
             file,
-            source,
+            reason,
             way_out,
-        } => (format!("{file} cannot be read: {source}"), way_out),
+        } => (format!("{file} cannot be read: {reason}"), way_out),
         ScenarioError::Unusable {
             file,
             problem,
@@ -245,7 +247,7 @@ fn directory(
             let shown = root.display().to_string();
             disk_files(&root, &root, &mut files).map_err(|error| ScenarioError::Unreadable {
                 file: shown.clone(),
-                source: error,
+                reason: error,
                 way_out: "`path` is a folder with before/, after/ and facts.toml, relative to \
                           the scenario file"
                     .to_owned(),
@@ -294,14 +296,20 @@ fn embedded_files(dir: &Dir<'_>, root: &Path, files: &mut BTreeMap<String, Vec<u
     }
 }
 
+/// Reads every file below `folder`. Links are left out: one could lead back up.
 fn disk_files(folder: &Path, root: &Path, files: &mut BTreeMap<String, Vec<u8>>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        if kind.is_dir() {
             disk_files(&path, root, files)?;
-        } else {
+        } else if !kind.is_symlink() {
             let name = path.strip_prefix(root).expect("it is below its root");
-            files.insert(slashes(name), fs::read(&path)?);
+            files.insert(
+                slashes(name),
+                regular_file::read(&path, MAX_DOCUMENT_BYTES)?,
+            );
         }
     }
     Ok(())

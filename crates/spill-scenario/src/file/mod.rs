@@ -1,6 +1,7 @@
 //! Scenario files: from TOML to a checked [`Scenario`].
 
 mod check;
+mod configurations;
 mod inputs;
 mod raw;
 mod source;

@@ -65,6 +65,7 @@ pub(super) struct RawModel {
     pub(super) context_window_tokens: Option<Spanned<u64>>,
     pub(super) parallel_calls: Option<Spanned<u64>>,
     pub(super) slice_bytes: Option<Spanned<Size>>,
+    pub(super) window_lines: Option<Spanned<u64>>,
     pub(super) reading_budget_bytes: Option<Spanned<Size>>,
     pub(super) max_findings: Option<Spanned<u64>>,
     #[serde(default)]

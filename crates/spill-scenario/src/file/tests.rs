@@ -376,14 +376,16 @@ fn the_table_of_defaults_is_the_same_in_both_places() {
         text.lines()
             .filter_map(|line| line.strip_prefix(prefix))
             .filter(|line| {
-                line.starts_with("| `") && line.contains("http")
-                    || line.contains("no published figure")
+                line.starts_with("| `")
+                    && ["http", "no published figure", "transcripts"]
+                        .iter()
+                        .any(|source| line.contains(source))
             })
             .map(str::to_owned)
             .collect()
     };
     let in_module = rows(module, "//! ");
-    assert_eq!(in_module.len(), 7);
+    assert_eq!(in_module.len(), 8);
     assert_eq!(rows(readme, ""), in_module);
     let population = defaults::POPULATION
         .map(|(profile, share)| format!("{} {share}", profile.name()))
@@ -396,6 +398,7 @@ fn the_table_of_defaults_is_the_same_in_both_places() {
         ("iteration_limit", defaults::ITERATION_LIMIT.to_string()),
         ("parallel_calls", defaults::PARALLEL_CALLS.to_string()),
         ("slice_bytes", defaults::SLICE_BYTES.to_string()),
+        ("window_lines", defaults::WINDOW_LINES.to_string()),
         (
             "reading_budget_bytes",
             defaults::READING_BUDGET_BYTES.to_string(),

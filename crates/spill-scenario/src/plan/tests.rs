@@ -35,6 +35,7 @@ fn scenario(name: &str, inputs: &[&str]) -> Scenario {
             },
             facts: Vec::new(),
             facts_origin: FactsOrigin::Scenario,
+            notes: Vec::new(),
         })
         .collect();
     scenario

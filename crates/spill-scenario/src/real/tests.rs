@@ -10,7 +10,7 @@ fn document(text: &str) -> Scenario {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("notes (draft).md");
     fs::write(&path, text).expect("a file");
-    from_document(&path, None).expect("a document").scenario
+    from_document(&path, None).expect("a document")
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_class_can_be_given() {
     let path = folder.path().join("a.txt");
     fs::write(&path, "text").expect("a file");
     let real = from_document(&path, Some(Class::Large)).expect("a document");
-    assert_eq!(real.scenario.inputs[0].class, Class::Large);
+    assert_eq!(real.inputs[0].class, Class::Large);
 }
 
 #[test]

@@ -11,6 +11,7 @@ impl Comparison<'_> {
     pub(super) fn nothing_leaks(&self) -> RuleVerdict {
         let mut found: Vec<(&str, &RunRecord)> = Vec::new();
         let (mut searched, mut unsearched, mut lost, mut missing) = (0u64, 0u64, 0u64, 0u64);
+        let mut beside = 0u64;
         for pair in self.cell.pairs.iter().chain(&self.extra.pairs) {
             let record = match pair.slots[self.candidate] {
                 Slot::Finished(record) => record,
@@ -25,6 +26,7 @@ impl Comparison<'_> {
             };
             if leaks(record) {
                 found.push((pair.pair_id, record));
+                beside += u64::from(pair.extra);
             }
             let finished = record.outcome != Outcome::Infrastructure;
             if record.files_written.is_none() || record.leak_check.is_empty() {
@@ -44,9 +46,12 @@ impl Comparison<'_> {
             State::Holds
         };
         let mut words = format!(
-            "{} wrote a file or let result content out, {searched} searched",
-            counted(count, "run")
+            "{} of {searched} searched wrote a file or let result content out",
+            counted(count - beside, "run")
         );
+        if beside > 0 {
+            words = format!("{words}, and {} of the extra pairs", counted(beside, "run"));
+        }
         for (number, what) in [
             (unsearched, "not searched"),
             (missing, "missing"),

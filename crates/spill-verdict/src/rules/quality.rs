@@ -1,4 +1,4 @@
-use spill_record::{Class, FactsOrigin, RunRecord};
+use spill_record::{Class, FactPlace, FactsOrigin, RunRecord};
 
 use super::{Compared, Comparison, EVIDENCE_LIMIT, Measured};
 use crate::estimate::share;
@@ -94,6 +94,21 @@ impl Comparison<'_> {
             part(facts, name),
             part(end, "coverage of the end")
         );
+        if facts.means().control == Some(0.0) {
+            let words = format!("{words}; the control finds no fact, so nothing can be lost");
+            return (State::NotProven, words);
+        }
+        let words = if input
+            .facts
+            .iter()
+            .all(|fact| fact.place != Some(FactPlace::End))
+        {
+            format!(
+                "{words}: no fact lies in the last tenth (give one with --expect or in the scenario)"
+            )
+        } else {
+            words
+        };
         let lower = |scores: &Scores| scores.difference().is_some_and(|mean| mean < limit);
         let state = if lower(facts) || lower(end) {
             State::Broken

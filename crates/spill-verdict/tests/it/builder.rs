@@ -204,6 +204,7 @@ fn input(scenario: &str, name: &str, class: Class, largest: u64, facts: u32) -> 
         largest_result_bytes: largest,
         content_digest: digest(name.as_bytes()),
         facts_origin: FactsOrigin::Scenario,
+        notes: Vec::new(),
         facts: facts.collect(),
     }
 }
@@ -220,6 +221,7 @@ fn model(scenario: &str) -> ModelRecord {
         context_window_tokens: 400_000,
         parallel_calls: 4,
         slice_bytes: 16_384,
+        window_lines: 100,
         reading_budget_bytes: 65_536,
         iteration_limit: 40,
         step_timeout_ms: 20_000,
@@ -375,5 +377,6 @@ fn manifest(stage: Stage, plan: PlanRecord) -> Manifest {
         },
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan,
+        manifest_digest: String::new(),
     }
 }

@@ -51,7 +51,7 @@ fn rule_1_success_rate() {
         Case::full()
             .cell("off", "medium", fail)
             .cell("128KiB", "medium", fail),
-        State::Holds,
+        State::NotProven,
         Some(0.0),
         5,
     );

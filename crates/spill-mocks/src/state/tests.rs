@@ -1,0 +1,357 @@
+use proptest::prelude::*;
+use serde_json::json;
+use spill_scenario::Profile;
+use spill_tokens::Tokenizer;
+
+use super::*;
+use crate::model::respond;
+use crate::testing::{Agent, document, mock_run, review, spec};
+
+/// One token for each four bytes, so that these tests need no vocabulary.
+struct Quarters;
+
+impl Tokenizer for Quarters {
+    fn name(&self) -> &'static str {
+        "quarters"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        text.len().div_ceil(4) as u64
+    }
+}
+
+fn counter() -> TokenCounter {
+    TokenCounter::with_tokenizer(Box::new(Quarters))
+}
+
+fn action(reply: Reply) -> Action {
+    match reply {
+        Reply::Completed(completion, _) => completion.action,
+        Reply::Refused(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+/// All request bodies of a run.
+fn bodies(run: &MockRun, threshold: usize) -> Vec<String> {
+    let mut bodies = Vec::new();
+    Agent::new(run, threshold).run(|body| {
+        bodies.push(body.to_owned());
+        respond(&View::parse(body.as_bytes()).expect("a request"), run)
+    });
+    bodies
+}
+
+fn check_stateless(run: &MockRun, bodies: &[String]) {
+    let tokens = counter();
+    let mut state = LlmState::new(run, Arc::default());
+    for (number, body) in bodies.iter().enumerate() {
+        let alone = respond(&View::parse(body.as_bytes()).expect("a request"), run);
+        let kept = action(state.answer(body.clone().into(), &tokens));
+        assert_eq!(kept, alone, "request {number}");
+        let mut fresh = LlmState::new(run, Arc::default());
+        fresh.answer(body.clone().into(), &tokens);
+        let (kept, fresh) = (state.journal.last(), fresh.journal.last());
+        let figures = |entry: Option<&LlmCallEntry>| {
+            let entry = entry.expect("an entry");
+            let prompt = entry.uncached_input_tokens + entry.cache_read_tokens;
+            (
+                prompt,
+                entry.context,
+                entry.request_digest.clone(),
+                entry.iteration,
+            )
+        };
+        assert_eq!(figures(kept), figures(fresh), "request {number}");
+    }
+}
+
+#[test]
+fn what_the_server_remembers_never_changes_an_answer_or_a_count() {
+    let run = mock_run(document(), Profile::Diligent, spec());
+    let stored = bodies(&run, 20_000);
+    let inline = bodies(&run, usize::MAX);
+    check_stateless(&run, &stored);
+    let retried: Vec<_> = stored
+        .iter()
+        .flat_map(|body| [body.clone(), body.clone()])
+        .collect();
+    check_stateless(&run, &retried);
+    let interleaved: Vec<_> = stored
+        .iter()
+        .zip(inline.iter().cycle())
+        .flat_map(|(a, b)| [a.clone(), b.clone()])
+        .collect();
+    check_stateless(&run, &interleaved);
+    let backwards: Vec<_> = stored.iter().rev().cloned().collect();
+    check_stateless(&run, &backwards);
+    let edited: Vec<_> = stored
+        .iter()
+        .enumerate()
+        .map(|(turn, body)| body.replacen("Go.", &format!("Go {turn}."), turn % 2))
+        .collect();
+    check_stateless(&run, &edited);
+}
+
+#[test]
+fn a_request_that_is_none_does_not_disturb_the_next() {
+    let run = mock_run(review(), Profile::Selective, spec());
+    let tokens = counter();
+    let mut state = LlmState::new(&run, Arc::default());
+    for body in bodies(&run, usize::MAX) {
+        let cut = Bytes::from(body[..body.len() - 1].to_owned());
+        assert!(matches!(state.answer(cut, &tokens), Reply::Refused(_)));
+        let alone = respond(&View::parse(body.as_bytes()).expect("a request"), &run);
+        assert_eq!(action(state.answer(body.into(), &tokens)), alone);
+    }
+    let refused = state
+        .journal
+        .iter()
+        .filter(|entry| entry.status == 400)
+        .count();
+    assert_eq!(refused * 2, state.journal.len());
+    assert_eq!(state.journal[0].finish_reason, "invalid_request");
+}
+
+/// Turns, sum of all request bytes, and bytes of the last request, parsed, tokenised and read.
+fn work(slice_bytes: u64) -> [u64; 6] {
+    let model = crate::testing::spec();
+    let run = mock_run(
+        document(),
+        Profile::Diligent,
+        ModelSpec {
+            slice_bytes,
+            ..model
+        },
+    );
+    let tokens = counter();
+    let readings = Arc::new(Readings::default());
+    let mut state = LlmState::new(&run, Arc::clone(&readings));
+    let mut sizes = Vec::new();
+    Agent::new(&run, 20_000).run(|body| {
+        sizes.push(body.len() as u64);
+        action(state.answer(Bytes::copy_from_slice(body.as_bytes()), &tokens))
+    });
+    [
+        sizes.len() as u64,
+        sizes.iter().sum(),
+        sizes[sizes.len() - 1],
+        state.parsed_bytes,
+        tokens.tokenised_bytes(),
+        readings.read_bytes(),
+    ]
+}
+
+#[test]
+fn ten_times_the_iterations_cost_what_is_new_in_them() {
+    let [few, _, ..] = work(7000);
+    let [many, sent, last, parsed, tokenised, read] = work(250);
+    assert!(many > 10 * few, "{few} and {many} turns");
+    // What follows the messages (the tool list) is read again with each request.
+    assert!(
+        parsed < last + many * 1500,
+        "{parsed} bytes parsed of {last}"
+    );
+    assert!(
+        tokenised < last + many * 1500,
+        "{tokenised} bytes tokenised of {last}"
+    );
+    assert!(read < last, "{read} bytes read of {last}");
+    assert!(sent > 10 * parsed, "{sent} bytes sent, {parsed} parsed");
+}
+
+fn check_refused(window: u64, prompt: u64, status: u16) {
+    let model = ModelSpec {
+        context_window_tokens: window,
+        ..spec()
+    };
+    let run = mock_run(review(), Profile::Selective, model);
+    let mut state = LlmState::new(&run, Arc::default());
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x".repeat(400)}]});
+    state.answer(body.to_string().into(), &counter());
+    let entry = &state.journal[0];
+    assert_eq!(entry.status, status, "{entry:?}");
+    let counted = if status == 200 { prompt } else { 0 };
+    assert_eq!(entry.uncached_input_tokens, counted);
+}
+
+#[test]
+fn a_prompt_larger_than_the_window_is_refused() {
+    check_refused(106, 106, 200);
+    check_refused(105, 106, 400);
+}
+
+fn long(texts: &[&str]) -> Bytes {
+    let messages: Vec<_> = texts
+        .iter()
+        .map(|text| json!({"role": "user", "content": text.repeat(1000)}))
+        .collect();
+    json!({"model": "m", "messages": messages})
+        .to_string()
+        .into()
+}
+
+#[test]
+fn completed_requests_alone_feed_the_prompt_cache() {
+    let run = mock_run(review(), Profile::Selective, spec());
+    let tokens = counter();
+    let mut state = LlmState::new(&run, Arc::default());
+    let mut cached = |body: Bytes, is_completed: bool| {
+        let reply = state.answer(body, &tokens);
+        if let (Reply::Completed(_, prompt), true) = (&reply, is_completed) {
+            state.complete(prompt);
+        }
+        state.journal.last().expect("an entry").cache_read_tokens
+    };
+    assert_eq!(cached(long(&["abcdefgh"]), false), 0);
+    assert_eq!(cached(long(&["abcdefgh"]), true), 0);
+    // 2,003 tokens are 15 whole blocks.
+    assert_eq!(cached(long(&["abcdefgh", "i"]), true), 15 * 128);
+    assert_eq!(cached(long(&["abcdefgh", "i", "j"]), true), 17 * 128);
+    assert_eq!(cached(long(&["abcdefgX", "i"]), true), 0);
+    // Less than 1,024 tokens are never cached.
+    assert_eq!(cached(long(&["abc"]), true), 0);
+    assert_eq!(cached(long(&["abc", "i"]), true), 0);
+}
+
+#[test]
+fn a_changed_tool_list_is_a_new_prompt() {
+    let run = mock_run(review(), Profile::Selective, spec());
+    let tokens = counter();
+    let mut state = LlmState::new(&run, Arc::default());
+    for (number, tools) in ["[]", "[]", "[{\"function\":{\"name\":\"t\"}}]"]
+        .iter()
+        .enumerate()
+    {
+        let text = "x".repeat(8000);
+        let body = format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}],"tools":{tools}}}"#
+        );
+        let Reply::Completed(_, prompt) = state.answer(body.into(), &tokens) else {
+            panic!()
+        };
+        state.complete(&prompt);
+        let is_cached = state.journal[number].cache_read_tokens > 0;
+        assert_eq!(is_cached, number == 1, "request {number}");
+    }
+}
+
+#[test]
+fn the_journal_names_each_new_result_once_and_sums_context_by_origin() {
+    let run = mock_run(document(), Profile::Selective, spec());
+    let tokens = counter();
+    let mut state = LlmState::new(&run, Arc::default());
+    for body in bodies(&run, 20_000) {
+        state.answer(body.clone().into(), &tokens);
+        state.answer(body.into(), &tokens);
+    }
+    let lines: Vec<String> = state
+        .journal
+        .iter()
+        .map(|entry| {
+            let results: Vec<_> = entry
+                .new_results
+                .iter()
+                .map(|result| {
+                    format!(
+                        "\n    {} {:?} text {} prompt {} {:?} {:?} {:?} {:?}",
+                        result.tool,
+                        result.form,
+                        result.text_bytes,
+                        result.prompt_bytes,
+                        result.reference,
+                        result.offset_bytes,
+                        result.stored_bytes,
+                        result.with_range,
+                    )
+                })
+                .collect();
+            format!(
+                "{}/{} {} {:?} {:?}{}",
+                entry.call,
+                entry.iteration,
+                entry.finish_reason,
+                entry.calls_tools,
+                entry.context,
+                results.concat()
+            )
+        })
+        .collect();
+    insta::assert_snapshot!("journal", lines.join("\n"));
+}
+
+fn any_content() -> impl Strategy<Value = String> {
+    let number = prop_oneof![0u64..5000, Just(u64::MAX), any::<u64>()];
+    prop_oneof![
+        "(?s).{0,40}",
+        Just("[{\"path\":\"a\",\"file_bytes\":9},{\"name\":\"a\"}]".to_owned()),
+        Just("@@ -1 +99999999999999999999 @@\n@@ -1,2 +18446744073709551615,9 @@".to_owned()),
+        Just("Error: limited to 0 bytes, at most 18446744073709551615".to_owned()),
+        Just("[truncated]".to_owned()),
+        (number.clone(), number.clone(), "[aé\n]{0,9}", "[aé\n]{0,9}").prop_map(
+            |(size, lines, head, tail)| {
+                json!({
+                    "spilled": true,
+                    "spillover_ref": "r",
+                    "size_bytes": size,
+                    "lines": lines,
+                    "head": head,
+                    "tail": tail,
+                })
+                .to_string()
+            }
+        ),
+        (number, "[aé\n]{0,9}").prop_map(|(offset, text)| {
+            let header = format!(r#"{{"spillover_ref":"r","offset":{offset},"length":1}}"#);
+            format!("{header}\n{text}")
+        }),
+    ]
+}
+
+fn any_message() -> impl Strategy<Value = serde_json::Value> {
+    let call = prop_oneof![
+        Just(("list_changed_files", "{}")),
+        Just(("read_diff", "{\"path\":\"a\"}")),
+        Just(("read_file", "{\"path\":\"a\"}")),
+        Just(("read_document", "{\"name\":\"a\"}")),
+        Just(("list_documents", "not json")),
+        Just((
+            "x__read",
+            "{\"spillover_ref\":\"r\",\"range\":{\"offset\":18446744073709551615}}"
+        )),
+        Just(("x__read", "{\"spillover_ref\":\"r\",\"range\":7}")),
+    ];
+    prop_oneof![
+        any_content().prop_map(|text| json!({"role": "user", "content": text})),
+        (call, "[ab]").prop_map(|((name, arguments), id)| json!({
+            "role": "assistant",
+            "tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}],
+        })),
+        (any_content(), "[ab]")
+            .prop_map(|(text, id)| json!({"role": "tool", "tool_call_id": id, "content": text})),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_request_has_an_answer(
+        messages in prop::collection::vec(any_message(), 1..14),
+        profile in prop::sample::select(Profile::ALL.to_vec()),
+        is_review in any::<bool>(),
+        slice_bytes in prop_oneof![Just(0), Just(7), Just(u64::MAX)],
+        reading_budget_bytes in prop_oneof![Just(0), Just(100), Just(u64::MAX)],
+    ) {
+        let data = if is_review { review() } else { document() };
+        let model = ModelSpec { slice_bytes, reading_budget_bytes, max_findings: 1, ..spec() };
+        let run = mock_run(data, profile, model);
+        let tools: Vec<_> = ["list_changed_files", "read_diff", "read_file", "list_documents", "read_document", "x__read"]
+            .iter()
+            .map(|name| json!({"function": {"name": name, "parameters": {"properties": {"spillover_ref": {}}}}}))
+            .collect();
+        let body = json!({"model": "m", "messages": messages, "tools": tools}).to_string();
+        let tokens = counter();
+        match action(LlmState::new(&run, Arc::default()).answer(body.into(), &tokens)) {
+            Action::Call(calls) => prop_assert!((1..=2).contains(&calls.len())),
+            Action::Answer(text) => prop_assert!(!text.is_empty() && text.lines().count() == 1),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! End to end: the built program, real processes, real sockets.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod accept;
+mod bad_input;
+mod ci;
+mod planted_faults;
+mod processes;
+mod program;
+mod schemas;
+mod structure;

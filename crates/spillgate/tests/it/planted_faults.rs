@@ -1,0 +1,158 @@
+//! Wrapper subjects with one planted fault each: every one is rejected by its own rule.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::program::{Said, accept, folder, rows, verdict};
+
+/// A script that runs the example `faulty_subject` with `fault`.
+pub(crate) fn wrapper(folder: &Path, fault: &str) -> PathBuf {
+    let example = Path::new(crate::program::SPILLGATE)
+        .parent()
+        .unwrap()
+        .join("examples/faulty_subject");
+    assert!(
+        example.exists(),
+        "cargo builds the package's examples with its tests"
+    );
+    let path = folder.join(fault);
+    let script = format!("#!/bin/sh\nexec '{}' {fault} \"$@\"\n", example.display());
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn accept_faulty(folder: &Path, name: &str, input: &str, fault: &str) -> Said {
+    let subject = wrapper(folder, fault);
+    accept(
+        folder,
+        name,
+        input,
+        &["--subject", &subject.to_string_lossy()],
+    )
+}
+
+/// The fault's candidate breaks `rule`, and the exit code is `code`.
+fn check(name: &str, input: &str, fault: &str, rule: &str, code: i32) {
+    let folder = folder();
+    let said = accept_faulty(folder.path(), name, input, fault);
+    assert_eq!(
+        said.code,
+        Some(code),
+        "{fault}: {}{}",
+        said.stdout,
+        said.stderr
+    );
+    let verdict = verdict(folder.path());
+    let broken: Vec<&str> = verdict["candidates"][0]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["state"] == "broken")
+        .map(|row| row["rule"].as_str().unwrap())
+        .collect();
+    assert!(broken.contains(&rule), "{fault}: broken are {broken:?}");
+}
+
+#[test]
+fn an_answer_without_the_tail_breaks_rule_4() {
+    check("document", "handbook", "loses-the-tail", "quality", 3);
+}
+
+#[test]
+fn fifteen_percent_more_tokens_break_rule_3() {
+    check("review", "small", "costs-15-percent", "input_tokens", 3);
+}
+
+#[test]
+fn a_file_breaks_rule_5() {
+    check("review", "small", "plants-a-file", "nothing_leaks", 6);
+}
+
+#[test]
+fn a_log_line_with_half_a_preview_breaks_rule_5() {
+    check("review", "small", "plants-a-log-line", "nothing_leaks", 6);
+}
+
+#[test]
+fn the_iteration_limit_breaks_rule_2() {
+    check("review", "small", "hits-the-limit", "iteration_limit", 3);
+}
+
+#[test]
+fn a_crash_breaks_rule_1() {
+    check("review", "small", "crashes", "success_rate", 3);
+}
+
+#[test]
+fn what_is_no_step_result_is_a_crash_of_the_subject() {
+    check("review", "small", "babbles", "success_rate", 3);
+}
+
+#[test]
+fn figures_that_contradict_the_journal_make_the_verdict_incomplete() {
+    let folder = folder();
+    let said = accept_faulty(folder.path(), "review", "small", "lies");
+    assert_eq!(said.code, Some(5), "{}{}", said.stdout, said.stderr);
+    let rows = rows(&folder.path().join("reports/latest/runs.csv"));
+    let lied: Vec<_> = rows
+        .iter()
+        .filter(|row| row["end_reason"] == "mismatch")
+        .collect();
+    assert_eq!(lied.len(), 4);
+    assert!(
+        lied[0]["error"].contains("1 answered LLM calls"),
+        "{}",
+        lied[0]["error"]
+    );
+}
+
+#[test]
+fn a_default_that_is_not_the_labelled_one_stops_before_the_first_run() {
+    let folder = folder();
+    let said = accept_faulty(folder.path(), "review", "small", "other-default");
+    assert_eq!(said.code, Some(2), "{}{}", said.stdout, said.stderr);
+    assert!(
+        said.stderr.contains("labelled threshold_bytes = 131072"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains("would use 32768"), "{}", said.stderr);
+    assert!(
+        !folder.path().join("reports").exists(),
+        "nothing is written"
+    );
+}
+
+#[test]
+fn a_subject_that_hangs_is_killed_and_breaks_rule_1() {
+    let folder = folder();
+    let scenario = crate::program::scenario_with(folder.path(), "review", "small");
+    let text = fs::read_to_string(&scenario).unwrap();
+    let short = text
+        .replace("run_timeout_ms = 90000", "run_timeout_ms = 700")
+        .replace("step_timeout_ms = 60000", "step_timeout_ms = 600");
+    assert_ne!(short, text);
+    fs::write(&scenario, short).unwrap();
+    let subject = wrapper(folder.path(), "hangs");
+    let said = crate::program::spillgate(
+        folder.path(),
+        &[
+            "accept",
+            "--quiet",
+            "--reps",
+            "1",
+            "--scenario",
+            &scenario.to_string_lossy(),
+            "--subject",
+            &subject.to_string_lossy(),
+        ],
+    );
+    let rows = rows(&folder.path().join("reports/latest/runs.csv"));
+    let hung: Vec<_> = rows
+        .iter()
+        .filter(|row| row["end_reason"] == "timeout")
+        .collect();
+    assert!(hung.len() >= 2, "{}{}", said.stdout, said.stderr);
+}

@@ -1,0 +1,268 @@
+//! Processes that end in unplanned ways, and what is left of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::program::{SPILLGATE, folder, scenario_with, spillgate};
+
+/// Long enough for anything here on a busy machine; reached only when a test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+/// Starts a long acceptance with its own temporary folder and waits for its first records.
+fn long_acceptance(folder: &Path) -> (Child, PathBuf) {
+    let scenario = scenario_with(folder, "review", "medium");
+    fs::create_dir(folder.join("tmp")).unwrap();
+    let child = Command::new(SPILLGATE)
+        .args(["accept", "--quiet", "--reps", "200", "--scenario"])
+        .arg(scenario)
+        .current_dir(folder)
+        .env("TMPDIR", folder.join("tmp"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let run_folder = || {
+        fs::read_dir(folder.join("reports"))
+            .ok()?
+            .next()?
+            .ok()
+            .map(|entry| entry.path())
+    };
+    eventually("the first records stand in the folder", || {
+        run_folder().is_some_and(|folder| {
+            fs::metadata(folder.join("runs.jsonl")).is_ok_and(|file| file.len() > 2_000)
+        })
+    });
+    (child, run_folder().unwrap())
+}
+
+/// Processes whose environment names `folder`: launchers and subjects of an acceptance in it.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let needle = folder.join("tmp");
+    let needle = needle.to_string_lossy();
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|process| {
+            let environment = fs::read(process.join("environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&*needle)
+        })
+        .map(|process| process.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn a_killed_runner_leaves_no_subject_and_a_folder_that_judges_as_incomplete() {
+    let folder = folder();
+    let (mut child, run_folder) = long_acceptance(folder.path());
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    eventually("no subject is alive", || {
+        processes_of(folder.path()).is_empty()
+    });
+    let said = spillgate(folder.path(), &["judge", &run_folder.to_string_lossy()]);
+    assert_eq!(said.code, Some(5), "{}{}", said.stdout, said.stderr);
+    assert!(run_folder.join("report.html").exists());
+}
+
+#[test]
+fn an_interrupted_acceptance_ends_as_incomplete_with_no_child_alive() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let folder = folder();
+        let (mut child, run_folder) = long_acceptance(folder.path());
+        send(&child, signal);
+        let status = child.wait().unwrap();
+        assert_eq!(processes_of(folder.path()), [""; 0]);
+        assert_eq!(status.code(), Some(5));
+        assert!(run_folder.join("verdict.json").exists());
+        assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0);
+    }
+}
+
+/// A mock server of its own process; killed when dropped.
+struct Mock {
+    child: Child,
+    llm: String,
+    tools: String,
+}
+
+impl Mock {
+    fn start(input: &str) -> Self {
+        let mut child = Command::new(SPILLGATE)
+            .args(["mock", "--input", input])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut url = |name: &str| {
+            let line = lines.next().unwrap().unwrap();
+            line.strip_prefix(name).unwrap().trim().to_owned()
+        };
+        let (llm, tools) = (url("llm"), url("tools"));
+        Self { child, llm, tools }
+    }
+
+    fn job(&self, folder: &Path, timeout_ms: u64) -> PathBuf {
+        let job = serde_json::json!({
+            "stepId": "review", "model": "simulated-1", "prompt": "Review the change.",
+            "llmUrl": self.llm, "mcpUrl": self.tools, "iterationLimit": 250,
+            "stepTimeoutMs": timeout_ms,
+        });
+        let path = folder.join("job.json");
+        fs::write(&path, job.to_string()).unwrap();
+        path
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn step(folder: &Path, job: &Path) -> Child {
+    fs::create_dir_all(folder.join("home")).unwrap();
+    Command::new(SPILLGATE)
+        .arg("step")
+        .arg("--job")
+        .arg(job)
+        .env_clear()
+        .env("HOME", folder.join("home"))
+        .env("TMPDIR", folder.join("home"))
+        .env("SPILLGATE_LOG", "trace")
+        .current_dir(folder.join("home"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Reads the log until a line with `words`; the rest of it is read to the end beside.
+fn wait_for_log(child: &mut Child, words: &str) {
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert_ne!(
+            log.read_line(&mut line).unwrap(),
+            0,
+            "the log ended without {words}"
+        );
+        if line.contains(words) {
+            break;
+        }
+    }
+    std::thread::spawn(move || log.read_to_end(&mut Vec::new()));
+}
+
+#[test]
+fn a_step_killed_after_it_stored_a_result_leaves_no_file() {
+    let folder = folder();
+    let mock = Mock::start("large");
+    let job = mock.job(folder.path(), 60_000);
+    let mut child = step(folder.path(), &job);
+    wait_for_log(&mut child, "stored");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read_dir(folder.path().join("home")).unwrap().count(), 0);
+}
+
+/// A model that takes the call and never answers.
+#[test]
+fn sigterm_aborts_a_step_and_the_result_keeps_the_reason() {
+    let folder = folder();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut mock = Mock::start("small");
+    mock.llm = format!("http://{}/v1", silent.local_addr().unwrap());
+    let job = mock.job(folder.path(), 60_000);
+    let mut child = step(folder.path(), &job);
+    wait_for_log(&mut child, "LLM call started");
+    send(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["status"], "aborted");
+    assert_eq!(result["abortReason"], "received SIGTERM");
+}
+
+#[test]
+fn a_step_whose_servers_are_gone_ends_with_a_result() {
+    let folder = folder();
+    let job = {
+        let mock = Mock::start("small");
+        mock.job(folder.path(), 3_000)
+    };
+    let output = step(folder.path(), &job).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["endReason"], "tool_error", "{result}");
+}
+
+/// The kernel starts a child's peak at that of the process that forked it.
+#[test]
+fn a_trivial_child_under_a_large_parent_reads_as_small() {
+    let folder = folder();
+    let ballast = vec![1_u8; 300 << 20];
+    let report = folder.path().join("report.json");
+    let launched = Command::new(SPILLGATE)
+        .arg("launch")
+        .arg("--report")
+        .arg(&report)
+        .args(["--", "/bin/sleep", "0"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    drop(ballast);
+    assert!(launched.status.success());
+    let seen: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+    let peak = seen["peak_rss_bytes"].as_u64().unwrap();
+    assert!(peak > 0 && peak < 16 << 20, "peak {peak}");
+}
+
+#[test]
+fn the_launcher_kills_the_whole_group_when_its_pipe_closes() {
+    let folder = folder();
+    let script = "sleep 600 & echo $! > child; sleep 600";
+    let mut launcher = Command::new(SPILLGATE)
+        .arg("launch")
+        .arg("--report")
+        .arg(folder.path().join("report.json"))
+        .args(["--", "/bin/sh", "-c", script])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let child = folder.path().join("child");
+    eventually("the grandchild is started", || {
+        fs::read_to_string(&child).is_ok_and(|pid| pid.ends_with('\n'))
+    });
+    let pid = fs::read_to_string(&child).unwrap().trim().to_owned();
+    drop(launcher.stdin.take());
+    launcher.wait().unwrap();
+    eventually("the grandchild is gone", || {
+        // A process that nobody has reaped yet is gone too.
+        fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z"))
+    });
+}

@@ -1,0 +1,115 @@
+//! The program under test and small scenarios for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+pub(crate) const SPILLGATE: &str = env!("CARGO_BIN_EXE_spillgate");
+
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// What a call of the program gave.
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+pub(crate) fn spillgate(folder: &Path, arguments: &[&str]) -> Said {
+    spillgate_with(folder, arguments, &[])
+}
+
+/// As [`spillgate`], as a step of a GitHub workflow with these variables.
+pub(crate) fn spillgate_with(folder: &Path, arguments: &[&str], step: &[(&str, &Path)]) -> Said {
+    let mut command = Command::new(SPILLGATE);
+    // The tests may be a step themselves; what they start is none.
+    for variable in ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"] {
+        command.env_remove(variable);
+    }
+    command.envs(step.iter().copied());
+    said(
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .output()
+            .unwrap(),
+    )
+}
+
+fn said(output: Output) -> Said {
+    Said {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The built-in scenario `name` reduced to the input `input`, written into `folder`.
+pub(crate) fn scenario_with(folder: &Path, name: &str, input: &str) -> PathBuf {
+    let root = repository();
+    let text = fs::read_to_string(root.join(format!("scenarios/{name}.toml"))).unwrap();
+    let mut blocks: Vec<&str> = text.split("[[inputs]]").collect();
+    let rest_at = blocks.last().unwrap().find("[model]").unwrap();
+    let (last, rest) = blocks.pop().unwrap().split_at(rest_at);
+    blocks.push(last);
+    let wanted = blocks[1..]
+        .iter()
+        .find(|block| block.contains(&format!("name = \"{input}\"")))
+        .unwrap_or_else(|| panic!("{name}.toml has no input {input}"));
+    let reduced = format!("{}[[inputs]]{wanted}\n{rest}", blocks[0])
+        .replace("../fixtures", &root.join("fixtures").to_string_lossy());
+    let path = folder.join(format!("{name}-{input}.toml"));
+    fs::write(&path, reduced).unwrap();
+    path
+}
+
+/// Runs `accept --quiet` on one input with two repetitions; the run folder is `reports/latest`.
+pub(crate) fn accept(folder: &Path, name: &str, input: &str, more: &[&str]) -> Said {
+    let scenario = scenario_with(folder, name, input);
+    let scenario = scenario.to_string_lossy();
+    let mut arguments = vec![
+        "accept",
+        "--quiet",
+        "--stage",
+        "quick",
+        "--scenario",
+        &scenario,
+    ];
+    arguments.extend_from_slice(more);
+    spillgate(folder, &arguments)
+}
+
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// One row of a CSV file by column name.
+pub(crate) type Row = std::collections::BTreeMap<String, String>;
+
+pub(crate) fn rows(path: &Path) -> Vec<Row> {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let header = reader.headers().unwrap().clone();
+    reader
+        .records()
+        .map(|record| {
+            let record = record.unwrap();
+            header
+                .iter()
+                .zip(record.iter())
+                .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
+                .collect()
+        })
+        .collect()
+}
+
+pub(crate) fn verdict(folder: &Path) -> serde_json::Value {
+    let path = folder.join("reports/latest/verdict.json");
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
