@@ -76,9 +76,7 @@ impl Model {
     pub(crate) fn respond(&self, view: &View) -> Action {
         let seen = Seen::new(view);
         let tools = Toolbox::new(view.offered(), self.recipe);
-        let width = usize::try_from(self.spec.parallel_calls.max(1)).unwrap_or(usize::MAX);
-        let mut asks = self.next_asks(&seen, &tools);
-        asks.truncate(width);
+        let asks = self.next_asks(&seen, &tools);
         if asks.is_empty() {
             let listed = list_in_view(&seen);
             let answer = Answer {
@@ -114,7 +112,8 @@ impl Model {
         hasher.digest()
     }
 
-    /// All calls of the first stage that is not done: list, diffs or documents, files, read-backs.
+    /// Calls of the first stage that is not done (list, diffs or documents, files, read-backs), as
+    /// many as the model asks for in one turn.
     fn next_asks(&self, seen: &Seen<'_>, tools: &Toolbox<'_>) -> Vec<(String, String)> {
         let list = tools.call(Subject::List, "");
         if let Some(list) = list
@@ -137,6 +136,7 @@ impl Model {
             let asks: Vec<_> = of_stage()
                 .filter(|entry| self.is_wanted(seen, subject, &entry.name, entry.stated(subject)))
                 .filter_map(|entry| tools.call(subject, &entry.name))
+                .take(self.width())
                 .collect();
             if !asks.is_empty() {
                 return asks;
@@ -166,6 +166,11 @@ impl Model {
         !is_usable && entry.attempts < ATTEMPTS
     }
 
+    /// Calls in one turn.
+    fn width(&self) -> usize {
+        usize::try_from(self.spec.parallel_calls.max(1)).unwrap_or(usize::MAX)
+    }
+
     fn read_backs(
         &self,
         seen: &Seen<'_>,
@@ -177,7 +182,7 @@ impl Model {
         };
         let cap = seen.cap.unwrap_or(u64::MAX);
         let slice = self.spec.slice_bytes.min(cap).max(SMALLEST_SLICE);
-        let width = usize::try_from(self.spec.parallel_calls.max(1)).unwrap_or(usize::MAX);
+        let width = self.width();
         let mut asks = Vec::new();
         for &(subject, name) in sources {
             let Some(stored) = stored(seen, subject, name) else {

@@ -112,6 +112,19 @@ impl Registry {
         }
     }
 
+    /// Answers a chat completion request of a run as the LLM server does, without a socket, and
+    /// returns the JSON of the reply or refusal; `None` for an unknown run.
+    pub fn chat(&self, run_id: &str, body: Bytes) -> Option<Bytes> {
+        let slot = self.slot(run_id)?;
+        match self.answer(&slot, body) {
+            Reply::Refused(refusal) => Some(refusal.to_json()),
+            Reply::Completed(completion, prompt) => {
+                slot.complete(&prompt);
+                Some(completion.to_json())
+            }
+        }
+    }
+
     pub(crate) fn slot(&self, run_id: &str) -> Option<Arc<Slot>> {
         lock(&self.runs).get(run_id).cloned()
     }
