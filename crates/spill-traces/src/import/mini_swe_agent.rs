@@ -95,12 +95,16 @@ fn complete(
     result.head.is_error = failed;
     match raw {
         Some(Value::String(raw)) => {
-            let raw = Text::from(raw);
-            if result.completeness != Completeness::AsRecorded {
-                result.completeness = Completeness::Cut {
+            let shown = &message.pieces[result.pieces.clone()];
+            let is_whole = shown.iter().any(|piece| piece.text.contains(raw.trim()));
+            result.completeness = if is_whole {
+                Completeness::AsRecorded
+            } else {
+                Completeness::Cut {
                     original_bytes: Some(raw.len() as u64),
-                };
-            }
+                }
+            };
+            let raw = Text::from(raw);
             result.head.uncut = Some(raw);
         }
         Some(_) => builder.problem(place, ProblemKind::BadField, "raw_output is no string"),
