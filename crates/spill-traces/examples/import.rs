@@ -79,17 +79,29 @@ fn figures(counts: &Counts) -> String {
 
 fn print_transcript(transcript: &Transcript, found: &Counts) {
     let id = transcript.id.as_deref().unwrap_or("-");
-    println!("{}: {} {id}: {}", transcript.place, transcript.format, figures(found));
+    println!(
+        "{}: {} {id}: {}",
+        transcript.place,
+        transcript.format,
+        figures(found)
+    );
     if let Some(parent) = &transcript.parent {
         println!("    parent: {}", parent.id);
     }
     for boundary in &transcript.boundaries {
-        println!("    boundary: {:?} before call {}", boundary.kind, boundary.before_call);
+        println!(
+            "    boundary: {:?} before call {}",
+            boundary.kind, boundary.before_call
+        );
     }
     for (kind, count) in &transcript.left_out {
         println!("    left out: {count} {kind}");
     }
-    let missing: Vec<&str> = transcript.missing.iter().map(|missing| missing.name()).collect();
+    let missing: Vec<&str> = transcript
+        .missing
+        .iter()
+        .map(|missing| missing.name())
+        .collect();
     println!("    not recorded: {}", missing.join(", "));
     for problem in transcript.problems.kept() {
         println!("    problem: {problem}");

@@ -43,12 +43,20 @@ fn append_block(
             let text = take(&mut block, "text").or_else(|| take(&mut block, "content"));
             message.text(origin, into_text(text.unwrap_or_else(|| Value::from(""))));
         }
-        "refusal" => append(message, origin, take(&mut block, "refusal").unwrap_or_default(), problems),
+        "refusal" => append(
+            message,
+            origin,
+            take(&mut block, "refusal").unwrap_or_default(),
+            problems,
+        ),
         "thinking" | "reasoning" | "redacted_thinking" => reasoning(message, block),
         "tool_use" | "tool_call" | "tool-call" | "server_tool_use" | "mcp_tool_use" => {
             append_call(message, block);
         }
-        "tool_result" | "tool-result" | "tool_call_response" | "mcp_tool_result"
+        "tool_result"
+        | "tool-result"
+        | "tool_call_response"
+        | "mcp_tool_result"
         | "web_search_tool_result" => append_result(message, block, problems),
         "image" | "image_url" | "input_image" | "document" | "file" | "audio" | "input_audio"
         | "video" | "blob" | "uri" | "container_upload" => {

@@ -141,6 +141,8 @@ impl Builder {
 
     /// Finds the call of each result and reports what does not fit together.
     pub(crate) fn finish(mut self) -> Transcript {
+        let missing = not_recorded(&self.transcript);
+        self.transcript.missing.extend(missing);
         self.transcript.missing.sort_unstable();
         self.transcript.missing.dedup();
         let asked = Asked::of(&self.transcript);
@@ -178,6 +180,36 @@ impl Builder {
         self.transcript.problems = problems;
         self.transcript
     }
+}
+
+/// What no message and no call of the transcript holds.
+fn not_recorded(transcript: &Transcript) -> Vec<Missing> {
+    let has_piece = |origin| {
+        let mut pieces = transcript.messages.iter().flat_map(|m| &m.pieces);
+        pieces.any(|piece| piece.origin == origin)
+    };
+    let has_call = |holds: &dyn Fn(&Call) -> bool| transcript.calls.iter().any(holds);
+    let has_usage = has_call(&|call| call.usage.is_some());
+    let checks = [
+        (has_piece(Origin::System), Missing::SystemPrompt),
+        (has_piece(Origin::ToolSchemas), Missing::ToolSchemas),
+        (has_usage, Missing::UsagePerCall),
+        (
+            has_call(&|call| call.usage.is_some_and(|u| u.cache_read_tokens.is_some())),
+            Missing::CacheSplit,
+        ),
+        (has_call(&|call| call.time.is_some()), Missing::Times),
+        (has_call(&|call| call.model.is_some()), Missing::Model),
+        (
+            transcript
+                .results
+                .iter()
+                .all(|result| result.call_id.is_some()),
+            Missing::CallIds,
+        ),
+    ];
+    let found = checks.into_iter().filter(|(recorded, _)| !recorded);
+    found.map(|(_, missing)| missing).collect()
 }
 
 /// One tool call of an assistant message.

@@ -18,7 +18,11 @@ pub(crate) fn read(mut value: Value, place: &Place, problems: &mut Problems) -> 
         Some("assistant" | "ai" | "model") => Role::Assistant,
         Some("tool" | "function") => Role::Tool,
         Some(other) => {
-            problems.add(place, ProblemKind::Unknown, format!("message role {other:?}"));
+            problems.add(
+                place,
+                ProblemKind::Unknown,
+                format!("message role {other:?}"),
+            );
             return None;
         }
         None => {
@@ -66,7 +70,9 @@ fn tool_call(message: &mut NewMessage, mut call: Value, problems: &mut Problems)
     let id = string_of(&call, "id");
     let mut function = match take(&mut call, "function") {
         Some(Value::String(name)) => {
-            let arguments = take(&mut call, "arguments").map(into_text).unwrap_or_default();
+            let arguments = take(&mut call, "arguments")
+                .map(into_text)
+                .unwrap_or_default();
             message.tool_call(id, name, arguments);
             return;
         }
@@ -78,7 +84,9 @@ fn tool_call(message: &mut NewMessage, mut call: Value, problems: &mut Problems)
         problems.add(&message.place, ProblemKind::BadField, detail);
         return;
     };
-    let arguments = take(&mut function, "arguments").map(into_text).unwrap_or_default();
+    let arguments = take(&mut function, "arguments")
+        .map(into_text)
+        .unwrap_or_default();
     message.tool_call(id, name, arguments);
 }
 

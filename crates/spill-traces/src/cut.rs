@@ -4,16 +4,16 @@ use crate::model::Completeness;
 
 /// Phrases that agents put in place of what they cut, with where they were seen.
 const CUT: &[&str] = &[
-    "[output truncated",                       // shells of several agents
-    " characters truncated]",                  // Claude Code
-    " characters truncated ...",               // Claude Code
-    " lines truncated]",                       // Claude Code
-    " tokens truncated",                       // Codex
-    "[... omitted ",                           // Codex
+    "[output truncated",         // shells of several agents
+    " characters truncated]",    // Claude Code
+    " characters truncated ...", // Claude Code
+    " lines truncated]",         // Claude Code
+    " tokens truncated",         // Codex
+    "[... omitted ",             // Codex
     "was too long to be displayed. Here is a truncated version", // Inspect
-    "<elided_chars>",                          // mini-swe-agent
+    "<elided_chars>",            // mini-swe-agent
     "[truncated]",
-    "<response clipped>",                      // Anthropic's edit tool
+    "<response clipped>", // Anthropic's edit tool
 ];
 
 /// Phrases that agents put in place of what they stored elsewhere.

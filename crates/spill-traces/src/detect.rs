@@ -82,7 +82,10 @@ fn of_conversation(members: &Members<'_>, messages: &str) -> Option<Format> {
     if !messages.starts_with('[') {
         return None;
     }
-    if members.get("info").is_some_and(|info| info.contains("mini_version")) {
+    if members
+        .get("info")
+        .is_some_and(|info| info.contains("mini_version"))
+    {
         return Some(Format::MiniSweAgent);
     }
     // The system prompt beside the messages is Anthropic's.
@@ -99,7 +102,10 @@ fn is_codex(members: &Members<'_>, kind: &str) -> bool {
             "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted"
         );
     let bare_head = members.has("instructions") && members.has("id") && members.has("timestamp");
-    let bare_item = matches!(kind, "function_call" | "function_call_output" | "local_shell_call");
+    let bare_item = matches!(
+        kind,
+        "function_call" | "function_call_output" | "local_shell_call"
+    );
     enveloped || (bare_head && kind.is_empty()) || bare_item
 }
 

@@ -209,7 +209,12 @@ impl Import {
             let place = Place::file(&format!("{name}!{entry}"));
             match archive.by_index(index) {
                 Err(error) => {
-                    fail(&place.file, ProblemKind::DamagedArchive, error.to_string(), sink);
+                    fail(
+                        &place.file,
+                        ProblemKind::DamagedArchive,
+                        error.to_string(),
+                        sink,
+                    );
                 }
                 Ok(opened) => {
                     let inner = File {
@@ -278,12 +283,7 @@ impl<'a> Source<'a> {
 }
 
 /// A file that could not be read at all.
-fn fail(
-    name: &str,
-    kind: ProblemKind,
-    detail: impl Into<String>,
-    sink: &mut dyn FnMut(Imported),
-) {
+fn fail(name: &str, kind: ProblemKind, detail: impl Into<String>, sink: &mut dyn FnMut(Imported)) {
     let place = Place::file(name);
     let mut problems = Problems::default();
     problems.add(&place, kind, detail);
@@ -369,9 +369,8 @@ impl<'a> Reading<'a> {
 
     /// A text that does not start with a whole line of JSON: one document, or lines of which the first is torn.
     fn document(&mut self, text: &str, start: &Place) {
-        let error = match serde_json::from_str::<&serde_json::value::RawValue>(text) {
-            Ok(_) => return self.record(text, &self.place.clone()),
-            Err(error) => error,
+        let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(text) else {
+            return self.record(text, &self.place.clone());
         };
         let whole = |line: &str| line.trim_start().starts_with('{') && detect(line).is_some();
         if !text.lines().any(whole) {
@@ -394,9 +393,15 @@ impl<'a> Reading<'a> {
 
     fn record(&mut self, text: &str, place: &Place) {
         self.records += 1;
-        let keeps = self.active.as_ref().is_some_and(|(_, active)| active.is_session());
+        let keeps = self
+            .active
+            .as_ref()
+            .is_some_and(|(_, active)| active.is_session());
         if !keeps && let Some(format) = detect(text) {
-            let same = self.active.as_ref().is_some_and(|(active, _)| *active == format);
+            let same = self
+                .active
+                .as_ref()
+                .is_some_and(|(active, _)| *active == format);
             if !same {
                 self.close();
                 self.active = Some((format, importer(format)));
@@ -431,7 +436,8 @@ impl<'a> Reading<'a> {
     fn finish(mut self) {
         self.close();
         if self.records == 0 && self.out.problems.total() == 0 {
-            self.out.problem(&self.place, ProblemKind::Empty, "no content");
+            self.out
+                .problem(&self.place, ProblemKind::Empty, "no content");
         }
         self.formats.sort_unstable();
         self.formats.dedup();

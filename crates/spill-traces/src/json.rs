@@ -191,7 +191,10 @@ mod tests {
         check_repair(r#""\ud83d\ude00""#, None);
         check_repair(r#""\ud83d""#, Some((r#""\ufffd""#, 1)));
         check_repair(r#""\ude00\uD83Dx""#, Some((r#""\ufffd\ufffdx""#, 2)));
-        check_repair(r#""\ud83d\ud83d\ude00""#, Some((r#""\ufffd\ud83d\ude00""#, 1)));
+        check_repair(
+            r#""\ud83d\ud83d\ude00""#,
+            Some((r#""\ufffd\ud83d\ude00""#, 1)),
+        );
         check_repair(r#""\\ud83d""#, None);
         check_repair("\\", None);
         check_repair("", None);

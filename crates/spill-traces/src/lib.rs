@@ -21,29 +21,29 @@
 //! });
 //! ```
 
-mod model;
-mod text;
-mod spans;
-mod usage;
-mod time;
-mod problem;
-mod limits;
-mod weights;
 mod counts;
+mod limits;
+mod model;
+mod problem;
+mod spans;
+mod text;
+mod time;
+mod usage;
+mod weights;
 
-mod input;
-mod source;
-mod lines;
 mod detect;
+mod input;
 mod json;
+mod lines;
+mod source;
 
-mod import;
+mod blocks;
 mod builder;
 mod chain;
-mod message;
 mod chat;
-mod blocks;
 mod cut;
+mod import;
+mod message;
 
 pub use counts::{Counts, counts};
 pub use input::{FileReport, Import, Imported};

@@ -142,7 +142,14 @@ impl NewMessage {
             hash.update(&[0xFF]);
         }
         for result in &self.results {
-            hash.update(result.head.call_id.as_deref().unwrap_or_default().as_bytes());
+            hash.update(
+                result
+                    .head
+                    .call_id
+                    .as_deref()
+                    .unwrap_or_default()
+                    .as_bytes(),
+            );
             hash.update(&[0xFE]);
         }
         hash.digest()

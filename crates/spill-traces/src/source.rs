@@ -101,11 +101,17 @@ pub(crate) fn unpack<'a>(
             let mut inner = zstd::stream::read::Decoder::with_buffer(packed)?;
             // A frame may ask for a window of up to 2 GiB; 128 MiB is what the command line tool accepts by default.
             inner.window_log_max(27)?;
-            Box::new(BufReader::with_capacity(1 << 16, Metered { inner, allowance }))
+            Box::new(BufReader::with_capacity(
+                1 << 16,
+                Metered { inner, allowance },
+            ))
         }
         Packing::Gzip => {
             let inner = flate2::bufread::MultiGzDecoder::new(packed);
-            Box::new(BufReader::with_capacity(1 << 16, Metered { inner, allowance }))
+            Box::new(BufReader::with_capacity(
+                1 << 16,
+                Metered { inner, allowance },
+            ))
         }
     })
 }
@@ -135,7 +141,9 @@ pub(crate) fn peek<'a>(
 /// Reads a stream whole, or fails when it is longer than `limit`.
 pub(crate) fn read_whole(stream: &mut dyn BufRead, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    stream.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    stream
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::other(LimitReached {
             name: "record_bytes",

@@ -96,7 +96,8 @@ impl ApiCapture {
             time,
             ..CallHead::default()
         };
-        self.open.push_back(self.chains.request(messages, head, place));
+        self.open
+            .push_back(self.chains.request(messages, head, place));
     }
 
     fn response(

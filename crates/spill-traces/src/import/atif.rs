@@ -82,7 +82,12 @@ fn step(builder: &mut Builder, mut step: Value, model: Option<&str>, place: &Pla
     }
     let content = take(&mut step, "message").unwrap_or_default();
     let origin = message.origin();
-    blocks::append(&mut message, origin, content, &mut builder.transcript.problems);
+    blocks::append(
+        &mut message,
+        origin,
+        content,
+        &mut builder.transcript.problems,
+    );
     let calls = take_array(&mut step, "tool_calls");
     let only_call = match calls.as_slice() {
         [call] => string_of(call, "tool_call_id"),
@@ -90,7 +95,9 @@ fn step(builder: &mut Builder, mut step: Value, model: Option<&str>, place: &Pla
     };
     for mut call in calls {
         let name = string_of(&call, "function_name").unwrap_or_default();
-        let arguments = take(&mut call, "arguments").map(into_text).unwrap_or_default();
+        let arguments = take(&mut call, "arguments")
+            .map(into_text)
+            .unwrap_or_default();
         message.tool_call(string_of(&call, "tool_call_id"), name, arguments);
     }
     let asked_by = add(builder, message, &step, model, place);

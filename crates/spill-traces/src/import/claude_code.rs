@@ -78,7 +78,11 @@ impl Importer for ClaudeCode {
                 Content::Nothing
             }
             other => {
-                out.problem(place, ProblemKind::Unknown, format!("line of type {other:?}"));
+                out.problem(
+                    place,
+                    ProblemKind::Unknown,
+                    format!("line of type {other:?}"),
+                );
                 Content::Nothing
             }
         };
@@ -148,7 +152,11 @@ fn assistant(value: &mut Value, place: &Place, out: &mut Out<'_>) -> Content {
     let time = Timestamp::from_json(value.get("timestamp"));
     let api_error = value.get("isApiErrorMessage").and_then(Value::as_bool) == Some(true);
     let Some(message) = take(value, "message") else {
-        out.problem(place, ProblemKind::BadField, "assistant line without a message");
+        out.problem(
+            place,
+            ProblemKind::BadField,
+            "assistant line without a message",
+        );
         return Content::Nothing;
     };
     let model = string_of(&message, "model");

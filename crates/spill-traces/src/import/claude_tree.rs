@@ -144,7 +144,10 @@ impl Walk {
             });
             match &item.content {
                 Content::User(message) => {
-                    let ids = message.results.iter().filter_map(|r| r.head.call_id.clone());
+                    let ids = message
+                        .results
+                        .iter()
+                        .filter_map(|r| r.head.call_id.clone());
                     let ids: Vec<String> = ids.collect();
                     for id in &ids {
                         walk.by_call.entry(id.clone()).or_default().push(index);
@@ -227,7 +230,10 @@ impl Walk {
             && !self.continues(parent)
         {
             self.path = self.way_to(parent, index);
-            let live = self.path.iter().filter_map(|item| self.messages.get(item).copied());
+            let live = self
+                .path
+                .iter()
+                .filter_map(|item| self.messages.get(item).copied());
             let live: Spans = live.collect();
             if !live.starts_with(&builder.live) {
                 builder.boundary(BoundaryKind::Rewind, live);

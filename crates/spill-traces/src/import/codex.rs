@@ -75,7 +75,11 @@ impl Codex {
             "response_item" => self.item(payload, time, place, out),
             "event_msg" => self.event(&payload, place, out),
             "compacted" => self.compacted(payload, time, place, out),
-            other => out.problem(place, ProblemKind::Unknown, format!("line of type {other:?}")),
+            other => out.problem(
+                place,
+                ProblemKind::Unknown,
+                format!("line of type {other:?}"),
+            ),
         }
     }
 
@@ -104,13 +108,7 @@ impl Codex {
         }
     }
 
-    fn item(
-        &mut self,
-        mut item: Value,
-        time: Option<Timestamp>,
-        place: &Place,
-        out: &mut Out<'_>,
-    ) {
+    fn item(&mut self, mut item: Value, time: Option<Timestamp>, place: &Place, out: &mut Out<'_>) {
         match str_of(&item, "type").unwrap_or_default() {
             "message" if str_of(&item, "role") == Some("assistant") => {
                 let content = take(&mut item, "content").unwrap_or_default();
@@ -234,12 +232,22 @@ impl Codex {
     ) {
         self.close();
         let builder = self.builder();
-        builder.boundary(BoundaryKind::Compaction, Spans::default());
+        // The instructions are no part of the history that is replaced.
+        let messages = &builder.transcript.messages;
+        let kept = builder
+            .live
+            .iter()
+            .filter(|at| messages[*at].role == Role::System);
+        let kept: Spans = kept.collect();
+        builder.boundary(BoundaryKind::Compaction, kept);
         let replacement = take_array(&mut payload, "replacement_history");
         if replacement.is_empty() {
             builder.missing(&[Missing::ContextAfterCompaction]);
             let mut message = NewMessage::new(Role::User, place);
-            message.text(Origin::User, string_of(&payload, "message").unwrap_or_default());
+            message.text(
+                Origin::User,
+                string_of(&payload, "message").unwrap_or_default(),
+            );
             builder.push(message);
             return;
         }

@@ -105,7 +105,11 @@ fn bookkeeping(kind: &str, place: &Place, out: &mut Out<'_>) {
     } else if BOOKKEEPING.contains(&family) || kind == "request/context" {
         out.left_out("bookkeeping events");
     } else {
-        out.problem(place, ProblemKind::Unknown, format!("event of type {kind:?}"));
+        out.problem(
+            place,
+            ProblemKind::Unknown,
+            format!("event of type {kind:?}"),
+        );
     }
 }
 
@@ -146,7 +150,9 @@ impl DeepSeek {
         let Some((start, end)) = replaces else {
             return self.builder().push(message);
         };
-        let compacts = data.get("source").and_then(|source| str_of(source, "plugin"));
+        let compacts = data
+            .get("source")
+            .and_then(|source| str_of(source, "plugin"));
         let kind = if compacts == Some("compact") {
             BoundaryKind::Compaction
         } else {
@@ -232,7 +238,9 @@ impl DeepSeek {
     /// System prompt and tools. Snapshots have placeholders in braces in their place: those are not recorded.
     fn request_header(&mut self, mut data: Value, place: &Place) {
         let mut header = take(&mut data, "header").unwrap_or(data);
-        let model = header.get("config").and_then(|config| string_of(config, "model"));
+        let model = header
+            .get("config")
+            .and_then(|config| string_of(config, "model"));
         self.model = model.or(self.model.take());
         let mut message = NewMessage::new(Role::System, place);
         let parts = [("system", Origin::System), ("tools", Origin::ToolSchemas)];
@@ -250,7 +258,11 @@ impl DeepSeek {
         let before = self.header;
         let builder = self.builder();
         let index = builder.park(message);
-        let rest: Vec<usize> = builder.live.iter().filter(|at| Some(*at) != before).collect();
+        let rest: Vec<usize> = builder
+            .live
+            .iter()
+            .filter(|at| Some(*at) != before)
+            .collect();
         builder.live = std::iter::once(index).chain(rest).collect();
         self.header = Some(index);
     }

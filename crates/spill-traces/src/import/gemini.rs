@@ -181,7 +181,9 @@ fn result(builder: &mut Builder, mut call: Value, place: &Place) {
 
 /// `{output}` is the text; any other response is its JSON.
 fn response_text(mut response: Value) -> String {
-    let alone = response.as_object().is_some_and(|members| members.len() == 1);
+    let alone = response
+        .as_object()
+        .is_some_and(|members| members.len() == 1);
     match response.get_mut("output").map(Value::take) {
         Some(Value::String(text)) if alone => text,
         Some(output) => {

@@ -74,17 +74,22 @@ fn sample(text: &str, place: &Place, out: &mut Out<'_>) {
         reader.event(event, out);
     }
     let messages = take_array(&mut value, "messages");
-    let id = value.get("id").map(|id| id.to_string().trim_matches('"').to_owned());
-    let Sample { mut chains, pools, .. } = reader;
+    let id = value
+        .get("id")
+        .map(|id| id.to_string().trim_matches('"').to_owned());
+    let Sample {
+        mut chains, pools, ..
+    } = reader;
     if chains.is_empty() {
         return from_messages(messages, &pools, id, place, out);
     }
     park_unsent(messages, &pools, &mut chains, place, out);
     for (index, mut builder) in chains.into_builders().enumerate() {
-        builder.transcript.id.clone_from(&id);
         if index == 0 {
+            builder.transcript.id.clone_from(&id);
             builder.transcript.recorded_total = total(value.get("model_usage"));
         } else {
+            builder.transcript.id = id.as_ref().map(|id| format!("{id}/{index}"));
             builder.parent(id.clone(), None);
         }
         out.transcript(builder);
@@ -166,7 +171,9 @@ impl Sample<'_> {
         let mut input = take_array(event, "input");
         for range in take_array(event, "input_refs") {
             let bound = |at: usize| usize::try_from(range.get(at)?.as_u64()?).ok();
-            let found = bound(0).zip(bound(1)).and_then(|(a, b)| self.pools.messages.get(a..b));
+            let found = bound(0)
+                .zip(bound(1))
+                .and_then(|(a, b)| self.pools.messages.get(a..b));
             match found {
                 Some(messages) => input.extend(messages.iter().cloned()),
                 None => {
@@ -245,7 +252,8 @@ fn park_unsent(
             _ => None,
         };
         let Some(id) = id else { continue };
-        let known = |t: &crate::Transcript| t.results.iter().any(|r| r.call_id.as_ref() == Some(&id));
+        let known =
+            |t: &crate::Transcript| t.results.iter().any(|r| r.call_id.as_ref() == Some(&id));
         if chains.any(known) {
             continue;
         }

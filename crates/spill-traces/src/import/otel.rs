@@ -33,7 +33,10 @@ impl Importer for Otel {
         };
         for document in documents {
             for span in spans_of(document, place, out) {
-                self.traces.entry(span.trace.clone()).or_default().push(span);
+                self.traces
+                    .entry(span.trace.clone())
+                    .or_default()
+                    .push(span);
             }
         }
     }
@@ -101,9 +104,13 @@ fn model(chains: &mut Chains, span: &mut Span, out: &mut Out<'_>) {
     }
     let head = CallHead {
         id: span.string("gen_ai.response.id"),
-        model: ["gen_ai.response.model", "llm.model_name", "gen_ai.request.model"]
-            .iter()
-            .find_map(|name| span.string(name)),
+        model: [
+            "gen_ai.response.model",
+            "llm.model_name",
+            "gen_ai.request.model",
+        ]
+        .iter()
+        .find_map(|name| span.string(name)),
         time: span.start,
         usage: usage(span),
         copied: false,
@@ -155,7 +162,9 @@ fn tool(chains: &mut Chains, mut span: Span, out: &mut Out<'_>) {
     let output = ["gen_ai.tool.call.result", "output.value"]
         .iter()
         .find_map(|name| span.take_string(name));
-    let name = ["gen_ai.tool.name", "tool.name"].iter().find_map(|name| span.string(name));
+    let name = ["gen_ai.tool.name", "tool.name"]
+        .iter()
+        .find_map(|name| span.string(name));
     let id = span.string("gen_ai.tool.call.id");
     let Some(name) = name else {
         return out.left_out("tool spans without a tool's name (handoffs)");

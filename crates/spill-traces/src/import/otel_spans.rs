@@ -94,7 +94,10 @@ fn plain(mut value: Value) -> Value {
             Some(Ok(number)) => Value::from(number),
             Some(Err(_)) | None => inner,
         },
-        "arrayValue" => take_array(&mut inner, "values").into_iter().map(plain).collect(),
+        "arrayValue" => take_array(&mut inner, "values")
+            .into_iter()
+            .map(plain)
+            .collect(),
         "kvlistValue" => {
             let mut object = Map::new();
             for mut entry in take_array(&mut inner, "values") {
@@ -111,7 +114,10 @@ fn plain(mut value: Value) -> Value {
 impl Span {
     pub(crate) fn kind(&self) -> SpanKind {
         let text = |name| self.attributes.get(name).and_then(Value::as_str);
-        match (text("gen_ai.operation.name"), text("openinference.span.kind")) {
+        match (
+            text("gen_ai.operation.name"),
+            text("openinference.span.kind"),
+        ) {
             (Some("chat" | "text_completion" | "generate_content"), _) | (_, Some("LLM")) => {
                 SpanKind::Model
             }
@@ -187,7 +193,9 @@ impl Span {
     fn flat_messages(&mut self, prefix: &str) -> Vec<Value> {
         let mut messages: BTreeMap<usize, BTreeMap<String, Value>> = BTreeMap::new();
         for (key, value) in &mut self.attributes {
-            let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.'));
+            let rest = key
+                .strip_prefix(prefix)
+                .and_then(|rest| rest.strip_prefix('.'));
             let Some((index, field)) = rest.and_then(|rest| rest.split_once(".message.")) else {
                 continue;
             };

@@ -114,7 +114,10 @@ fn observation(mut step: Value, seen: Option<String>, call: usize, place: &Place
         return message;
     };
     let end = start + observation.len();
-    let part = |range| seen.slice(range).expect("the bounds of a match are character bounds");
+    let part = |range| {
+        seen.slice(range)
+            .expect("the bounds of a match are character bounds")
+    };
     message.text(Origin::User, part(0..start));
     message.result(head, part(start..end));
     message.text(Origin::User, part(end..seen.len()));
