@@ -35,6 +35,7 @@ mod detect;
 mod input;
 mod json;
 mod lines;
+mod reading;
 mod source;
 
 mod blocks;
