@@ -25,6 +25,7 @@ mod counts;
 mod limits;
 mod model;
 mod problem;
+mod replay;
 mod spans;
 mod text;
 mod time;
@@ -54,6 +55,7 @@ pub use model::{
     Parent, Piece, Role, Standing, ToolResult, Transcript,
 };
 pub use problem::{Place, Problem, ProblemKind, Problems};
+pub use replay::{Outcome, Policy, ReadBack, Replay};
 pub use spans::Spans;
 pub use text::Text;
 pub use time::Timestamp;
