@@ -152,12 +152,8 @@ fn encodings() {
         .flat_map(u16::to_be_bytes)
         .collect();
     check(&big, 1, &[]);
-    let latin1 = CHAT.replace("RESULT", "caf#").replace('#', "\u{FFFD}");
-    let latin1 = latin1.replace('\u{FFFD}', "#").into_bytes();
-    let latin1: Vec<u8> = latin1
-        .iter()
-        .map(|b| if *b == b'#' { 0xE9 } else { *b })
-        .collect();
+    let (before, after) = CHAT.split_once("RESULT").expect("it has a result");
+    let latin1 = [before.as_bytes(), b"caf\xE9", after.as_bytes()].concat();
     check(&latin1, 1, &[ProblemKind::NotUtf8]);
     let odd = &little[..little.len() - 1];
     let (_, files) = import(odd, Limits::DEFAULT);
@@ -200,6 +196,18 @@ fn one_line_of_10_megabytes() {
     check_within(limits, long.as_bytes(), 0, &[ProblemKind::Limit]);
     let pretty = long.replacen('{', "{\n", 1);
     check_within(limits, pretty.as_bytes(), 0, &[ProblemKind::Limit]);
+}
+
+#[test]
+fn records_of_several_formats_in_one_file() {
+    let atif = r#"{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"user","message":"q"},{"source":"agent","message":"a"}]}"#;
+    let (found, files) = import(
+        format!("{LINE}\n{atif}\n{LINE}").as_bytes(),
+        Limits::DEFAULT,
+    );
+    let formats: Vec<&str> = found.iter().map(|t| t.format.name()).collect();
+    assert_eq!(formats, ["openai-chat", "atif", "openai-chat"]);
+    assert_eq!((files[0].transcripts, files[0].formats.len()), (3, 2));
 }
 
 #[test]
