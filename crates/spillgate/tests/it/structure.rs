@@ -9,13 +9,23 @@ use spill_engine as engine;
 use crate::program::repository;
 
 /// Which crates of ours each crate may use, and whether it may use tokio.
-const MAY_USE: [(&str, &[&str], bool); 10] = [
+const MAY_USE: [(&str, &[&str], bool); 11] = [
     ("spill-engine", &[], false),
     ("spill-tokens", &[], false),
     ("spill-record", &[], false),
     ("spill-scenario", &["spill-record"], false),
     ("spill-verdict", &["spill-record"], false),
     ("spill-report", &["spill-record", "spill-verdict"], false),
+    (
+        "spill-traces",
+        &[
+            "spill-engine",
+            "spill-record",
+            "spill-scenario",
+            "spill-tokens",
+        ],
+        false,
+    ),
     ("spill-agent", &["spill-engine"], true),
     ("spill-mocks", &["spill-scenario", "spill-tokens"], true),
     (

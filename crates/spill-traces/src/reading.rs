@@ -1,0 +1,187 @@
+//! One text, from its first byte to its transcripts.
+
+use std::collections::HashSet;
+use std::io::{BufRead, Cursor, Read};
+
+use crate::detect::detect;
+use crate::import::{Importer, Out, importer};
+use crate::input::Imported;
+use crate::json::describe;
+use crate::lines::{Encoding, Line, Lines, transcode};
+use crate::model::Format;
+use crate::problem::{Place, ProblemKind};
+use crate::source::{Packing, kind_of, peek, read_whole};
+
+/// One text that is being read.
+pub(crate) struct Reading<'a> {
+    place: Place,
+    limit: u64,
+    active: Option<(Format, Box<dyn Importer>)>,
+    formats: Vec<Format>,
+    records: u64,
+    out: Out<'a>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(
+        place: Place,
+        limit: u64,
+        seen: &'a mut HashSet<u64>,
+        sink: &'a mut dyn FnMut(Imported),
+    ) -> Self {
+        Self {
+            place,
+            limit,
+            active: None,
+            formats: Vec::new(),
+            records: 0,
+            out: Out::new(sink, seen),
+        }
+    }
+
+    /// Reads the text to its end; `layer` is 0 for a plain file.
+    pub(crate) fn all(mut self, stream: Box<dyn BufRead + '_>, layer: u32) {
+        if let Err(error) = self.stream(stream) {
+            // A plain file on disk fails to be read; below a layer of compression the stream is damaged.
+            let packing = if layer == 0 {
+                Packing::Plain
+            } else {
+                Packing::Gzip
+            };
+            let kind = kind_of(&error, packing);
+            self.out.problem(&self.place, kind, error.to_string());
+        }
+        self.finish();
+    }
+
+    fn stream(&mut self, stream: Box<dyn BufRead + '_>) -> std::io::Result<()> {
+        let (head, mut stream) = peek(stream, 3)?;
+        let (encoding, mark) = Encoding::of(&head);
+        stream.read_exact(&mut vec![0; mark])?;
+        match encoding {
+            Encoding::Utf8 => self.lines(Lines::new(stream, self.limit)),
+            Encoding::Utf16(order) => {
+                let bytes = read_whole(&mut *stream, self.limit)?;
+                let text = transcode(&bytes, order, &self.place, &mut self.out.problems);
+                self.lines(Lines::new(Box::new(Cursor::new(text)), self.limit))
+            }
+        }
+    }
+
+    fn lines(&mut self, mut lines: Lines<'_>) -> std::io::Result<()> {
+        let mut first = true;
+        loop {
+            let line = lines.advance()?;
+            let place = self.place.at_line(lines.number());
+            match line {
+                Line::End => return Ok(()),
+                Line::TooLong => {
+                    let detail = format!("the limit record_bytes of {} is reached", self.limit);
+                    self.out.problem(&place, ProblemKind::Limit, detail);
+                }
+                Line::Read => {
+                    let text = lines.text(&place, &mut self.out.problems);
+                    if text.trim().is_empty() {
+                        continue;
+                    }
+                    let document = first && is_document(&text);
+                    first = false;
+                    if !document {
+                        self.record(&text, &place);
+                        continue;
+                    }
+                    if !lines.read_rest()? {
+                        let detail = format!("the limit record_bytes of {} is reached", self.limit);
+                        self.out.problem(&self.place, ProblemKind::Limit, detail);
+                        return Ok(());
+                    }
+                    let text = lines.text(&self.place, &mut self.out.problems);
+                    self.document(&text, &place);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A text that does not start with a whole line of JSON: one document, or lines of which the first is torn.
+    fn document(&mut self, text: &str, start: &Place) {
+        let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(text) else {
+            return self.record(text, &self.place.clone());
+        };
+        let whole = |line: &str| line.trim_start().starts_with('{') && detect(line).is_some();
+        if !text.lines().any(whole) {
+            let jsonish = matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'['));
+            let (kind, detail) = if jsonish {
+                (ProblemKind::NotJson, describe(text, &error))
+            } else {
+                (ProblemKind::NotRecognised, "no JSON".to_owned())
+            };
+            return self.out.problem(&self.place, kind, detail);
+        }
+        let offset = start.line.unwrap_or(1);
+        for (index, line) in text.lines().enumerate() {
+            if !line.trim().is_empty() {
+                let place = self.place.at_line(offset + index as u64);
+                self.record(line, &place);
+            }
+        }
+    }
+
+    fn record(&mut self, text: &str, place: &Place) {
+        self.records += 1;
+        let keeps = self
+            .active
+            .as_ref()
+            .is_some_and(|(_, active)| active.is_session());
+        if !keeps && let Some(format) = detect(text) {
+            let same = self
+                .active
+                .as_ref()
+                .is_some_and(|(active, _)| *active == format);
+            if !same {
+                self.close();
+                self.active = Some((format, importer(format)));
+                self.formats.push(format);
+            }
+        }
+        match &mut self.active {
+            Some((_, active)) => active.record(text, place, &mut self.out),
+            None => self.unrecognised(text, place),
+        }
+    }
+
+    fn unrecognised(&mut self, text: &str, place: &Place) {
+        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) => {
+                let detail = "JSON of no format that is known";
+                self.out.problem(place, ProblemKind::NotRecognised, detail);
+            }
+            Err(error) => {
+                let detail = describe(text, &error);
+                self.out.problem(place, ProblemKind::TornLine, detail);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((_, mut active)) = self.active.take() {
+            active.finish(&self.place, &mut self.out);
+        }
+    }
+
+    fn finish(mut self) {
+        self.close();
+        if self.records == 0 && self.out.problems.total() == 0 {
+            self.out
+                .problem(&self.place, ProblemKind::Empty, "no content");
+        }
+        self.formats.sort_unstable();
+        self.formats.dedup();
+        self.out.file(self.place, self.formats);
+    }
+}
+
+/// True when the first line is not a JSON value of its own.
+fn is_document(line: &str) -> bool {
+    serde_json::from_str::<&serde_json::value::RawValue>(line).is_err()
+}

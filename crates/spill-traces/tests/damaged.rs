@@ -1,0 +1,369 @@
+//! Damaged, hostile and odd input: nothing panics, nothing is dropped without being named, and limits hold.
+
+use std::io::Write;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use spill_traces::{FileReport, Import, Imported, Limits, ProblemKind, Transcript};
+
+const CHAT: &str = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"RESULT"},{"role":"assistant","content":"bye"}]"#;
+const LINE: &str =
+    r#"{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yes"}]}"#;
+
+fn import(bytes: &[u8], limits: Limits) -> (Vec<Transcript>, Vec<FileReport>) {
+    let (mut transcripts, mut files) = (Vec::new(), Vec::new());
+    Import::new(limits).stream("input", bytes, &mut |imported| match imported {
+        Imported::Transcript(transcript) => transcripts.push(*transcript),
+        Imported::File(file) => files.push(*file),
+    });
+    (transcripts, files)
+}
+
+/// `bytes` give `transcripts` transcripts, and their file's problems are just `problems`.
+#[track_caller]
+fn check(bytes: &[u8], transcripts: usize, problems: &[ProblemKind]) {
+    check_within(Limits::DEFAULT, bytes, transcripts, problems);
+}
+
+#[track_caller]
+fn check_within(limits: Limits, bytes: &[u8], transcripts: usize, problems: &[ProblemKind]) {
+    let (found, files) = import(bytes, limits);
+    let kept = files.iter().flat_map(|file| file.problems.kept());
+    let kinds: Vec<ProblemKind> = kept.map(|problem| problem.kind).collect();
+    assert_eq!((found.len(), kinds.as_slice()), (transcripts, problems));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).expect("a vector takes all");
+    encoder.finish().expect("a vector takes all")
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).expect("memory to memory")
+}
+
+fn zip(entries: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in entries {
+        writer.start_file(*name, options).expect("a fresh name");
+        writer.write_all(bytes).expect("a vector takes all");
+    }
+    writer.finish().expect("a vector takes all").into_inner()
+}
+
+#[test]
+fn packed_input_is_read_as_it_is() {
+    check(CHAT.as_bytes(), 1, &[]);
+    check(&gzip(CHAT.as_bytes()), 1, &[]);
+    check(&zstd(CHAT.as_bytes()), 1, &[]);
+    check(&zstd(&gzip(CHAT.as_bytes())), 1, &[]);
+    let entries: [(&str, &[u8]); 2] = [("a.json", CHAT.as_bytes()), ("b.jsonl", LINE.as_bytes())];
+    check(&zip(&entries, zip::CompressionMethod::Deflated), 2, &[]);
+    check(&zip(&entries, zip::CompressionMethod::Zstd), 2, &[]);
+    check(
+        &gzip(&zip(&entries, zip::CompressionMethod::Stored)),
+        2,
+        &[],
+    );
+}
+
+#[test]
+fn an_inspect_archive_gives_its_samples_alone() {
+    let sample = r#"{"id":1,"epoch":1,"events":[],"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}"#;
+    let entries: [(&str, &[u8]); 3] = [
+        ("header.json", b"{}"),
+        ("_journal/start.json", b"{}"),
+        ("samples/1_epoch_1.json", sample.as_bytes()),
+    ];
+    check(&zip(&entries, zip::CompressionMethod::Zstd), 1, &[]);
+}
+
+#[test]
+fn nothing_is_named() {
+    check(b"", 0, &[ProblemKind::Empty]);
+    check(b"\n \n", 0, &[ProblemKind::Empty]);
+    check(b"\xEF\xBB\xBF", 0, &[ProblemKind::Empty]);
+    check(b"[]", 0, &[ProblemKind::NotRecognised]);
+    check(b"null", 0, &[ProblemKind::NotRecognised]);
+    check(b"# a readme", 0, &[ProblemKind::NotRecognised]);
+    check(br#"{"some":"json"}"#, 0, &[ProblemKind::NotRecognised]);
+}
+
+#[test]
+fn cut_documents_and_torn_lines() {
+    check(&CHAT.as_bytes()[..100], 0, &[ProblemKind::NotJson]);
+    check(
+        format!("{LINE}\n{}", &LINE[..40]).as_bytes(),
+        1,
+        &[ProblemKind::TornLine],
+    );
+    check(
+        format!("{}\n{LINE}", &LINE[..40]).as_bytes(),
+        1,
+        &[ProblemKind::TornLine],
+    );
+    check(
+        format!("{LINE}\n\0\0\0\0\n{LINE}").as_bytes(),
+        2,
+        &[ProblemKind::TornLine],
+    );
+    check(format!("{LINE}\r\n{LINE}\r\n").as_bytes(), 2, &[]);
+}
+
+#[test]
+fn cut_archives() {
+    let packed = gzip(&CHAT.repeat(50).into_bytes());
+    let (found, files) = import(&packed[..packed.len() / 2], Limits::DEFAULT);
+    assert!(found.is_empty());
+    assert_eq!(
+        files[0].problems.counts().get(&ProblemKind::DamagedArchive),
+        Some(&1)
+    );
+    let packed = zstd(CHAT.as_bytes());
+    check(
+        &packed[..packed.len() - 5],
+        0,
+        &[ProblemKind::DamagedArchive],
+    );
+    check(&packed[..5], 0, &[ProblemKind::DamagedArchive]);
+    let packed = zip(&[("a", CHAT.as_bytes())], zip::CompressionMethod::Deflated);
+    check(
+        &packed[..packed.len() / 2],
+        0,
+        &[ProblemKind::DamagedArchive],
+    );
+}
+
+#[test]
+fn encodings() {
+    let marked = [b"\xEF\xBB\xBF", CHAT.as_bytes()].concat();
+    check(&marked, 1, &[]);
+    let little: Vec<u8> = "\u{FEFF}"
+        .encode_utf16()
+        .chain(CHAT.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    check(&little, 1, &[]);
+    let big: Vec<u8> = "\u{FEFF}"
+        .encode_utf16()
+        .chain(CHAT.encode_utf16())
+        .flat_map(u16::to_be_bytes)
+        .collect();
+    check(&big, 1, &[]);
+    let (before, after) = CHAT.split_once("RESULT").expect("it has a result");
+    let latin1 = [before.as_bytes(), b"caf\xE9", after.as_bytes()].concat();
+    check(&latin1, 1, &[ProblemKind::NotUtf8]);
+    let odd = &little[..little.len() - 1];
+    let (_, files) = import(odd, Limits::DEFAULT);
+    assert!(
+        files[0]
+            .problems
+            .counts()
+            .contains_key(&ProblemKind::NotUtf8)
+    );
+}
+
+#[test]
+fn lone_surrogates_and_nul_in_texts() {
+    let (found, files) = import(
+        CHAT.replace("RESULT", r"a\ud83d b\u0000").as_bytes(),
+        Limits::DEFAULT,
+    );
+    let result = &found[0].results[0];
+    assert_eq!(&*found[0].pieces_of(result)[0].text, "a\u{FFFD} b\0");
+    assert_eq!(
+        files[0].problems.counts().get(&ProblemKind::LoneSurrogate),
+        Some(&1)
+    );
+}
+
+#[test]
+fn one_line_of_10_megabytes() {
+    let long = LINE.replace("yes", &"y".repeat(10_000_000));
+    check(format!("{LINE}\n{long}\n{LINE}").as_bytes(), 3, &[]);
+    let limits = Limits {
+        record_bytes: 1_000_000,
+        ..Limits::DEFAULT
+    };
+    check_within(
+        limits,
+        format!("{LINE}\n{long}\n{LINE}").as_bytes(),
+        2,
+        &[ProblemKind::Limit],
+    );
+    check_within(limits, long.as_bytes(), 0, &[ProblemKind::Limit]);
+    let pretty = long.replacen('{', "{\n", 1);
+    check_within(limits, pretty.as_bytes(), 0, &[ProblemKind::Limit]);
+}
+
+#[test]
+fn records_of_several_formats_in_one_file() {
+    let atif = r#"{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"user","message":"q"},{"source":"agent","message":"a"}]}"#;
+    let (found, files) = import(
+        format!("{LINE}\n{atif}\n{LINE}").as_bytes(),
+        Limits::DEFAULT,
+    );
+    let formats: Vec<&str> = found.iter().map(|t| t.format.name()).collect();
+    assert_eq!(formats, ["openai-chat", "atif", "openai-chat"]);
+    assert_eq!((files[0].transcripts, files[0].formats.len()), (3, 2));
+}
+
+#[test]
+fn deep_nesting() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    check(deep.as_bytes(), 0, &[ProblemKind::NotRecognised]);
+    let deep = LINE.replace("\"yes\"", &deep);
+    check(
+        format!("{LINE}\n{deep}").as_bytes(),
+        2,
+        &[ProblemKind::TornLine],
+    );
+    let unclosed = "{\"messages\":[".repeat(100_000);
+    check(unclosed.as_bytes(), 0, &[ProblemKind::NotJson]);
+}
+
+#[test]
+fn duplicate_ids_keep_both_results() {
+    let twice = CHAT.replace(
+        r#"{"role":"tool","tool_call_id":"a","content":"RESULT"},"#,
+        r#"{"role":"tool","tool_call_id":"a","content":"ONE"},{"role":"tool","tool_call_id":"a","content":"TWO"},"#,
+    );
+    let (found, _) = import(twice.as_bytes(), Limits::DEFAULT);
+    assert_eq!(found[0].results.len(), 2);
+    assert_eq!(
+        found[0].problems.counts().get(&ProblemKind::DuplicateId),
+        Some(&1)
+    );
+}
+
+#[test]
+fn bombs_are_refused_with_the_limit_named() {
+    let limits = Limits {
+        record_bytes: 1 << 20,
+        decompressed_bytes: 8 << 20,
+        entries: 10,
+        nesting: 2,
+        ..Limits::DEFAULT
+    };
+    let zeros = vec![b' '; 64 << 20];
+    for bomb in [
+        gzip(&zeros),
+        zstd(&zeros),
+        zip(&[("a", &zeros)], zip::CompressionMethod::Deflated),
+    ] {
+        let (found, files) = import(&bomb, limits);
+        assert!(found.is_empty());
+        let problems = files[0].problems.kept();
+        assert!(
+            problems.iter().all(|p| p.kind == ProblemKind::Limit),
+            "{problems:?}"
+        );
+        assert!(problems[0].detail.contains("_bytes of"), "{problems:?}");
+    }
+    let mut nested = CHAT.as_bytes().to_vec();
+    for _ in 0..3 {
+        nested = gzip(&nested);
+    }
+    let (_, files) = import(&nested, limits);
+    assert_eq!(
+        files[0].problems.kept()[0].detail,
+        "the limit nesting of 2 is reached"
+    );
+    let names: Vec<String> = (0..11).map(|n| n.to_string()).collect();
+    let entries: Vec<(&str, &[u8])> = names.iter().map(|n| (n.as_str(), &b"{}"[..])).collect();
+    let many = zip(&entries, zip::CompressionMethod::Stored);
+    check_within(limits, &many, 0, &[ProblemKind::Limit]);
+}
+
+#[test]
+fn a_folder_of_mixed_formats_and_junk() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(path.join(name), bytes).expect("written");
+    std::fs::create_dir(path.join("sub")).expect("made");
+    write("a.json", CHAT.as_bytes());
+    write("b.bin", &[0, 159, 146, 150, 0]);
+    write("c.jsonl", format!("{LINE}\n{LINE}").as_bytes());
+    write("d.png", b"\x89PNG\r\n\x1a\n");
+    write("empty", b"");
+    write("sub/e.zst", &zstd(CHAT.as_bytes()));
+    std::os::unix::fs::symlink(path, path.join("sub/loop")).expect("linked");
+    let (mut transcripts, mut files, mut bad) = (0, 0, 0);
+    Import::new(Limits::DEFAULT).path(path, &mut |imported| match imported {
+        Imported::Transcript(_) => transcripts += 1,
+        Imported::File(file) => {
+            files += 1;
+            bad += u32::from(file.problems.total() > 0);
+        }
+    });
+    assert_eq!((transcripts, files, bad), (4, 7, 4));
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_a_problem() {
+    let mut kinds = Vec::new();
+    Import::new(Limits::DEFAULT).path("/does/not/exist".as_ref(), &mut |imported| {
+        if let Imported::File(file) = imported {
+            kinds.extend(file.problems.kept().iter().map(|problem| problem.kind));
+        }
+    });
+    assert_eq!(kinds, [ProblemKind::Unreadable]);
+}
+
+fn all_fixtures() -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut folders =
+        vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces")];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<_> = std::fs::read_dir(folder)
+            .expect("a folder of fixtures")
+            .map(|entry| entry.expect("readable").path())
+            .collect();
+        entries.sort();
+        for entry in entries {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else {
+                found.push(std::fs::read(entry).expect("readable"));
+            }
+        }
+    }
+    found
+}
+
+proptest! {
+    /// Cut anywhere, with any byte changed: no panic, and either a transcript or a problem.
+    #[test]
+    fn any_damage_is_survived(
+        file in 0_usize..100,
+        cut in 0.0_f64..1.0,
+        at in 0.0_f64..1.0,
+        byte in any::<u8>(),
+    ) {
+        static FIXTURES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(all_fixtures);
+        let fixtures = &*FIXTURES;
+        let mut bytes = fixtures[file % fixtures.len()].clone();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
+                 reason = "a share of a small file's length")]
+        let place = |share: f64, length: usize| (share * length as f64) as usize;
+        bytes.truncate(place(cut, bytes.len()) + 1);
+        let at = place(at, bytes.len());
+        if let Some(changed) = bytes.get_mut(at) {
+            *changed = byte;
+        }
+        let (transcripts, files) = import(&bytes, Limits::DEFAULT);
+        let accounted = files.iter().any(|file| {
+            file.problems.total() > 0 || !file.left_out.is_empty() || !file.formats.is_empty()
+        });
+        prop_assert!(!transcripts.is_empty() || accounted);
+        for transcript in &transcripts {
+            let counts = spill_traces::counts(transcript);
+            prop_assert!(counts.results == transcript.results.len() as u64);
+            for result in &transcript.results {
+                prop_assert!(result.pieces.len() == transcript.pieces_of(result).len());
+            }
+        }
+    }
+}
