@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::program::{SPILLGATE, folder, scenario_with, spillgate};
+use crate::program::{folder, program, scenario_with, spillgate};
 
 /// Long enough for anything here on a busy machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ fn send(child: &Child, signal: Signal) {
 fn long_acceptance(folder: &Path) -> (Child, PathBuf) {
     let scenario = scenario_with(folder, "review", "medium");
     fs::create_dir(folder.join("tmp")).unwrap();
-    let child = Command::new(SPILLGATE)
+    let child = program()
         .args(["accept", "--quiet", "--reps", "200", "--scenario"])
         .arg(scenario)
         .current_dir(folder)
@@ -107,7 +107,7 @@ struct Mock {
 
 impl Mock {
     fn start(input: &str) -> Self {
-        let mut child = Command::new(SPILLGATE)
+        let mut child = program()
             .args(["mock", "--input", input])
             .stdout(Stdio::piped())
             .spawn()
@@ -142,7 +142,7 @@ impl Drop for Mock {
 
 fn step(folder: &Path, job: &Path) -> Child {
     fs::create_dir_all(folder.join("home")).unwrap();
-    Command::new(SPILLGATE)
+    program()
         .arg("step")
         .arg("--job")
         .arg(job)
@@ -224,7 +224,7 @@ fn a_trivial_child_under_a_large_parent_reads_as_small() {
     let folder = folder();
     let ballast = vec![1_u8; 300 << 20];
     let report = folder.path().join("report.json");
-    let launched = Command::new(SPILLGATE)
+    let launched = program()
         .arg("launch")
         .arg("--report")
         .arg(&report)
@@ -245,7 +245,7 @@ fn a_trivial_child_under_a_large_parent_reads_as_small() {
 fn the_launcher_kills_the_whole_group_when_its_pipe_closes() {
     let folder = folder();
     let script = "sleep 600 & echo $! > child; sleep 600";
-    let mut launcher = Command::new(SPILLGATE)
+    let mut launcher = program()
         .arg("launch")
         .arg("--report")
         .arg(folder.path().join("report.json"))

@@ -26,13 +26,18 @@ pub(crate) fn spillgate(folder: &Path, arguments: &[&str]) -> Said {
     spillgate_with(folder, arguments, &[])
 }
 
-/// As [`spillgate`], as a step of a GitHub workflow with these variables.
-pub(crate) fn spillgate_with(folder: &Path, arguments: &[&str], step: &[(&str, &Path)]) -> Said {
+/// The program, started as no step of a CI system: the tests may be one themselves.
+pub(crate) fn program() -> Command {
     let mut command = Command::new(SPILLGATE);
-    // The tests may be a step themselves; what they start is none.
     for variable in ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"] {
         command.env_remove(variable);
     }
+    command
+}
+
+/// As [`spillgate`], as a step of a GitHub workflow with these variables.
+pub(crate) fn spillgate_with(folder: &Path, arguments: &[&str], step: &[(&str, &Path)]) -> Said {
+    let mut command = program();
     command.envs(step.iter().copied());
     said(
         command
