@@ -6,7 +6,7 @@
 //! their clients. What leaves the prompt and what may be read back is decided by
 //! [`spill_engine`]; the loop only carries it out.
 //!
-//! Start with [`run_job`] (clients included) or [`run_step`] (your own ports).
+//! Start with [`run_job()`] (clients included) or [`run_step`] (your own ports).
 //!
 //! What this crate does not do: it does not print, read the environment or write files, and no
 //! log line of it holds arguments, result content or model text at any level. Its dependencies
