@@ -1,4 +1,4 @@
-use spill_record::{Class, FactPlace, FactsOrigin, RunRecord};
+use spill_record::{Class, FactPlace, FactsOrigin, Outcome, RunRecord};
 
 use super::{Compared, Comparison, EVIDENCE_LIMIT, Measured};
 use crate::estimate::share;
@@ -94,7 +94,9 @@ impl Comparison<'_> {
             part(facts, name),
             part(end, "coverage of the end")
         );
-        if facts.means().control == Some(0.0) {
+        // A control that failed lost its facts; one that answered without any never had them.
+        let answered = |pair: &Compared<'_>| pair.control.outcome == Outcome::Succeeded;
+        if facts.means().control == Some(0.0) && self.compared.iter().all(answered) {
             let words = format!("{words}; the control finds no fact, so nothing can be lost");
             return (State::NotProven, words);
         }

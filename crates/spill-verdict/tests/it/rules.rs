@@ -388,6 +388,16 @@ fn rule_4_document_quality_and_coverage_of_the_end() {
         .set(|set| set.manifest.plan.rules.quality_allowance = 0.05)
         .cell("128KiB", "document", |r| score(r, 18, 5));
     check(allowed, State::Holds, Some(-0.05), 5);
+    // A control that failed lost its facts; one that answered without any never had them.
+    let lost = Case::full().cell("off", "document", |r| {
+        fail(r);
+        score(r, 0, 0);
+    });
+    check(lost, State::Holds, Some(0.95), 5);
+    let never = Case::full()
+        .cell("off", "document", |r| score(r, 0, 0))
+        .cell("128KiB", "document", |r| score(r, 0, 0));
+    check(never, State::NotProven, Some(0.0), 5);
     check_rule(
         Rule::Quality,
         "large",
