@@ -26,7 +26,8 @@ if [ -n "$documents" ] && [ -d "$documents" ]; then
     for document in "$documents"/*.md; do
         [ "$(basename "$document")" = README.md ] && continue
         ./target/release/spillgate accept --quiet --stage quick --document "$document"
-        check "$(basename "$document")" $?
+        code=$?
+        check "$(basename "$document")" "$code"
     done
 else
     echo "NOT RUN: acceptances on real documents (SPILLGATE_DOCUMENTS names no folder: '$documents')"
