@@ -1,7 +1,8 @@
 //! The defaults that a verdict hangs on, in one place, with where each comes from.
 //!
-//! They were written before the first whole acceptance, and so were the inputs. A later change of
-//! one says why in the changelog. `scenarios/README.md` shows the same table, and the built-in
+//! The inputs and all but three of these were written before anything was measured; those counted in
+//! transcripts were replaced after the first whole acceptances. A change of one says why in the
+//! changelog. `scenarios/README.md` shows the same table, and the built-in
 //! scenarios spell every value out; tests compare all three.
 //!
 //! | default | value | source |
