@@ -83,6 +83,11 @@ fn spoiled(fault: &str, job: &Path) -> Result<u8> {
             let short = changed_job(job, |job| job["iterationLimit"] = json!(2))?;
             println!("{}", sound(&short)?);
         }
+        "leaves-a-child" => {
+            // In a session of its own, so outside the process group, with our streams open.
+            Command::new("setsid").args(["sleep", "20"]).spawn()?;
+            println!("{}", sound(job)?);
+        }
         "crashes" => return Ok(1),
         "hangs" => loop {
             std::thread::park();

@@ -73,8 +73,8 @@ fn read_job(path: &Path) -> anyhow::Result<StepJob> {
 
 /// Logs to standard error; only our own lines, since dependencies log message content.
 ///
-/// Without targets, so that no line has 64 bytes in a row that are the same in every run: a step
-/// that reviews a repository with such a line in it would look like a leak.
+/// Without targets, so that few bytes in a row are the same in every run: 64 of them that also stand
+/// in the text under review are taken for a leak.
 fn start_log() {
     let level = std::env::var(LOG_VAR)
         .ok()

@@ -270,3 +270,62 @@ fn two_acceptances_at_once_do_not_meet() {
         3
     );
 }
+
+/// A prompt that does not fit is the subject's failure, which spilling can cure; not the harness's.
+#[test]
+fn a_prompt_over_the_context_window_is_a_failed_run() {
+    let folder = folder();
+    let scenario = scenario_with(folder.path(), "document", "handbook");
+    let text = fs::read_to_string(&scenario).unwrap();
+    let narrow = text.replace(
+        "context_window_tokens = 400000",
+        "context_window_tokens = 20000",
+    );
+    assert_ne!(narrow, text);
+    fs::write(&scenario, narrow).unwrap();
+    let scenario = scenario.to_string_lossy();
+    spillgate(
+        folder.path(),
+        &["accept", "--quiet", "--reps", "1", "--scenario", &scenario],
+    );
+    let rows = rows(&folder.path().join("reports/latest/runs.csv"));
+    for row in of(&rows, "off") {
+        assert_eq!(
+            (row["outcome"].as_str(), row["end_reason"].as_str()),
+            ("failed", "context_window"),
+            "{}",
+            row["error"]
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_printed_is_not_success() {
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = crate::program::program()
+        .args(["list", "--stage", "quick"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
+}
+
+#[test]
+fn a_text_that_no_answer_can_contain_is_refused() {
+    let folder = folder();
+    fs::write(folder.path().join("a.md"), "# Head\n\nThe limit is 3.\n").unwrap();
+    let expecting = |text: &str| {
+        let arguments = ["list", "--document", "a.md", "--expect", text];
+        spillgate(folder.path(), &arguments).code
+    };
+    assert_eq!(expecting("limit is 3"), Some(0));
+    assert_eq!(expecting("section: Head"), Some(0));
+    assert_eq!(expecting("no such words"), Some(2));
+    let without = spillgate(folder.path(), &["list", "--expect", "section: Head"]);
+    assert_eq!(without.code, Some(2), "{}", without.stderr);
+}

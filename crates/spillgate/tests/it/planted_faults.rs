@@ -156,3 +156,17 @@ fn a_subject_that_hangs_is_killed_and_breaks_rule_1() {
         .collect();
     assert!(hung.len() >= 2, "{}{}", said.stdout, said.stderr);
 }
+
+/// A process that left the group and holds the streams open does not hold the run.
+#[test]
+fn a_child_left_behind_does_not_make_the_run_time_out() {
+    let folder = folder();
+    let said = accept_faulty(folder.path(), "review", "small", "leaves-a-child");
+    let rows = rows(&folder.path().join("reports/latest/runs.csv"));
+    assert_eq!(rows.len(), 6, "{}{}", said.stdout, said.stderr);
+    for row in rows {
+        assert_eq!(row["outcome"], "succeeded", "{}", row["error"]);
+        // The child lives for 20 s; the run must not wait for it.
+        assert!(row["process_ms"].parse::<f64>().unwrap() < 15_000.0);
+    }
+}
