@@ -21,7 +21,7 @@ test:
 lint:
     bash scripts/lint.sh
 
-# Criterion benches; each prints the machine's own limits beside our figures.
+# Criterion benches; those of the engine print the machine's own limits beside our figures.
 bench *ARGS:
     cargo bench --workspace {{ARGS}}
 
