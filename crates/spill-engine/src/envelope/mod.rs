@@ -262,6 +262,9 @@ impl Policy for Envelope {
     }
 
     fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        if call.sub_call.is_some() {
+            return Shaped::kept(result, Kept::Nested);
+        }
         let opened = Opened::new(result);
         if call.reads_back(&|text: &str| self.is_stored(text, call)) {
             return opened.shaped(None, Verdict::Keep(Kept::ReadBack), None);
