@@ -67,6 +67,7 @@ mod turn;
 mod wrap;
 
 pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
+pub use coverage::{Again, Coverage};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use expand::{ExpandError, Expanded, Expansion, Fetch, SPILL_KEY};
 pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
