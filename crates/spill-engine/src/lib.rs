@@ -59,6 +59,7 @@ mod result;
 mod retain;
 mod settings;
 mod shaped;
+mod share;
 mod shared_text;
 mod step;
 mod store;
@@ -92,6 +93,7 @@ pub use settings::{
     OutOfBounds, SettingWarning, Settings, Switch, THRESHOLD_VAR, Threshold,
 };
 pub use shaped::{Arm, Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict, Warning};
+pub use share::PreviewShare;
 pub use shared_text::SharedText;
 pub use step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
 pub use stores::{

@@ -26,6 +26,7 @@ use crate::result::ToolResult;
 use crate::shaped::{
     Arm, Call, Canonical, Kept, Opened, Policy, Shaped, Spilled, Verdict, Warning,
 };
+use crate::share::PreviewShare;
 use crate::stores::{ItemHead, ItemKey, SpillStore, StoreError, Visibility};
 use payload::Serialised;
 use preview::Extent;
@@ -151,7 +152,10 @@ impl Envelope {
             .envelope(payload, &uri, serialised.media_type, size)
             .ok_or_else(|| Warning::NoticeTooLarge {
                 tool: tool(),
-                limit: "maxPayloadBytes",
+                limit: match self.options.preview_share {
+                    PreviewShare::ALL => "maxPayloadBytes",
+                    _ => "previewShare of maxPayloadBytes",
+                },
             })?;
         let head = ItemHead {
             visibility,
@@ -202,7 +206,7 @@ impl Envelope {
         let extent = Extent {
             items: options.preview_items,
             chars: options.preview_string_chars,
-            bytes: options.max_payload_bytes,
+            bytes: options.most_envelope_bytes(),
             form: options.form,
         };
         match options.form {
@@ -211,7 +215,7 @@ impl Envelope {
                 Some(written(shown.unwrap_or_else(|| Value::from(OMITTED))))
             }
             Form::Published => {
-                let limit = options.max_payload_bytes.min(size.saturating_sub(1));
+                let limit = options.most_envelope_bytes().min(size.saturating_sub(1));
                 let fits = |text: &String| text.len() as u64 <= limit;
                 smaller_and_smaller(extent)
                     .filter_map(|extent| preview::preview(payload, extent))

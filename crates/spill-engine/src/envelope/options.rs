@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::inline_cap::{OptionsError, number};
+use crate::inline_cap::{OptionsError, number, share};
+use crate::share::PreviewShare;
 use crate::stores::Millis;
 
 /// Where records are kept when the caller leaves the choice to the options.
@@ -49,6 +50,9 @@ pub struct EnvelopeOptions {
     pub storage_path: String,
     /// `form`: `published` or `observed`.
     pub form: Form,
+    /// `previewShare`: how much of the limit an envelope may take, above 0 and at most 1; of the observed form, which is not
+    /// bounded, how much its preview may take. What is replaced does not depend on it.
+    pub preview_share: PreviewShare,
 }
 
 impl Default for EnvelopeOptions {
@@ -62,6 +66,7 @@ impl Default for EnvelopeOptions {
             storage: Storage::Memory,
             storage_path: "./.spillover_cache".to_owned(),
             form: Form::Published,
+            preview_share: PreviewShare::ALL,
         }
     }
 }
@@ -112,7 +117,13 @@ impl EnvelopeOptions {
             storage: written.storage.unwrap_or_default(),
             storage_path: written.storage_path.unwrap_or(defaults.storage_path),
             form: written.form.unwrap_or_default(),
+            preview_share: share(written.preview_share.as_ref())?,
         })
+    }
+
+    /// The most bytes of an envelope.
+    pub(crate) fn most_envelope_bytes(&self) -> u64 {
+        self.preview_share.of(self.max_payload_bytes)
     }
 
     /// The life of a record.
@@ -132,4 +143,5 @@ struct Written {
     storage: Option<Storage>,
     storage_path: Option<String>,
     form: Option<Form>,
+    preview_share: Option<Value>,
 }

@@ -9,8 +9,8 @@ mod replacement;
 
 use std::sync::Arc;
 
-pub(crate) use options::number;
 pub use options::{InlineCapOptions, Layout, Mixed, OptionsError};
+pub(crate) use options::{number, share};
 
 use crate::measure::Bytes;
 use crate::policy::Decision;
@@ -18,6 +18,7 @@ use crate::result::{Block, ToolResult, content_json};
 use crate::shaped::{
     Arm, Call, Canonical, Kept, Opened, Policy, Shaped, Spilled, Verdict, Warning,
 };
+use crate::share::PreviewShare;
 use crate::shared_text::SharedText;
 use crate::stores::{ItemHead, SpillStore, StoreError};
 use replacement::{Lean, Replacement, Whole};
@@ -137,7 +138,10 @@ impl InlineCap {
             .filter(fits)
             .ok_or_else(|| Warning::NoticeTooLarge {
                 tool: tool(),
-                limit: "maxInlineBytes",
+                limit: match self.options.preview_share {
+                    PreviewShare::ALL => "maxInlineBytes",
+                    _ => "previewShare of maxInlineBytes",
+                },
             })?;
         let head = ItemHead::text_of(owner, call.now);
         let content = text.clone().into();
@@ -152,6 +156,7 @@ impl InlineCap {
 
     fn replacement<'a>(&'a self, locator: &'a str, is_error: bool) -> Replacement<'a> {
         let cap = self.options.max_inline_bytes.unwrap_or(u64::MAX);
+        let cap = self.options.preview_share.of(cap);
         Replacement {
             cap: usize::try_from(cap).unwrap_or(usize::MAX),
             locator,

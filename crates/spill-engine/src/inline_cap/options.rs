@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::retain::whole_number;
+use crate::share::PreviewShare;
 
 /// How a replacement is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -43,6 +44,9 @@ pub struct InlineCapOptions {
     pub layout: Layout,
     /// `retrievalHint`: the notice's last sentence, which says how to read the whole.
     pub retrieval_hint: String,
+    /// `previewShare`: how much of the cap a replacement may take, above 0 and at most 1. What is replaced does not depend
+    /// on it.
+    pub preview_share: PreviewShare,
 }
 
 impl Default for InlineCapOptions {
@@ -54,6 +58,7 @@ impl Default for InlineCapOptions {
             layout: Layout::default(),
             retrieval_hint: "Use read with offset/limit, or grep this path to search within it."
                 .to_owned(),
+            preview_share: PreviewShare::ALL,
         }
     }
 }
@@ -77,6 +82,7 @@ impl InlineCapOptions {
         let defaults = Self::default();
         Ok(Self {
             max_inline_bytes: written.cap()?,
+            preview_share: share(written.preview_share.as_ref())?,
             skip: written.skip_tools.unwrap_or(defaults.skip),
             mixed: written.mixed_content.unwrap_or_default(),
             layout: written.layout.unwrap_or_default(),
@@ -91,6 +97,14 @@ pub enum OptionsError {
     /// A cap that is no whole number from 0.
     #[error("spill-policy: {option} must be a non-negative integer (got {got})")]
     NotANumber {
+        /// The option.
+        option: &'static str,
+        /// What it was.
+        got: String,
+    },
+    /// No share of a limit.
+    #[error("spill-policy: {option} must be a number above 0 and at most 1 (got {got})")]
+    NotAShare {
         /// The option.
         option: &'static str,
         /// What it was.
@@ -112,6 +126,17 @@ pub(crate) fn number(option: &'static str, value: &Value) -> Result<u64, Options
     })
 }
 
+/// The `previewShare` that `value` is; all when there is none.
+pub(crate) fn share(value: Option<&Value>) -> Result<PreviewShare, OptionsError> {
+    let Some(value) = value else {
+        return Ok(PreviewShare::ALL);
+    };
+    PreviewShare::from_json(value).ok_or_else(|| OptionsError::NotAShare {
+        option: "previewShare",
+        got: value.to_string(),
+    })
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Written {
@@ -121,6 +146,7 @@ struct Written {
     mixed_content: Option<Mixed>,
     layout: Option<Layout>,
     retrieval_hint: Option<String>,
+    preview_share: Option<Value>,
 }
 
 impl Written {

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spill_engine::{
     Bytes, Call, Canonical, Decision, Envelope, EnvelopeOptions, Form, Kept, Millis, Payload,
-    Policy, Reader, Resource, SpillStore, Storage, ToolResult, Verdict, Warning, decide_envelope,
+    Policy, PreviewShare, Reader, Resource, SpillStore, Storage, ToolResult, Verdict, Warning,
+    decide_envelope,
 };
 
 use super::{Bench, CALL, enveloped, limited, memory, owner, rows, spilled, structured};
@@ -207,6 +208,7 @@ fn options_have_their_published_names_and_defaults() {
     let all = json!({
         "maxPayloadBytes": 1, "spilloverTtlSeconds": 2, "previewItems": 3, "previewStringChars": 4,
         "resourceUriPrefix": "p", "storage": "filesystem", "storagePath": "d", "form": "observed",
+        "previewShare": 0.5,
     });
     let read = EnvelopeOptions::from_json(&all).expect("good options");
     let expected = EnvelopeOptions {
@@ -218,6 +220,7 @@ fn options_have_their_published_names_and_defaults() {
         storage: Storage::Filesystem,
         storage_path: "d".to_owned(),
         form: Form::Observed,
+        preview_share: PreviewShare::new(0.5).expect("a share"),
     };
     assert_eq!(read, expected);
     let nulls = json!({"maxPayloadBytes": null, "previewItems": null, "storage": null});

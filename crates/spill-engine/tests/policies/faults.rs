@@ -403,6 +403,7 @@ fn fault_33_each_option_of_the_cap_changes_what_happens() {
         ("mixedContent", json!("bound-text"), "tool", mixed),
         ("layout", json!("glued"), "tool", text),
         ("retrievalHint", json!("Ask."), "tool", text),
+        ("previewShare", json!(0.5), "tool", text),
     ] {
         let prompt = |options: &Value| {
             let options = InlineCapOptions::from_json(options).expect("good options");
@@ -426,6 +427,7 @@ fn fault_33_each_option_of_the_envelope_changes_what_happens() {
         ("previewStringChars", json!(20)),
         ("resourceUriPrefix", json!("spill:")),
         ("form", json!("observed")),
+        ("previewShare", json!(0.5)),
     ] {
         let prompt = |options: &Value| {
             let options = EnvelopeOptions::from_json(options).expect("good options");

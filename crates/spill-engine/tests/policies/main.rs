@@ -4,6 +4,7 @@ mod envelope;
 mod faults;
 mod inline_cap;
 mod laws;
+mod share;
 mod wrap;
 
 use std::sync::Arc;
