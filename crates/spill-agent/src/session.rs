@@ -31,6 +31,8 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     settings: SpillSettings,
     engine: Engine,
+    /// Makes the result string of what no policy may touch any more.
+    untouched: StepSpill,
     expansion: Expansion,
 }
 
@@ -38,11 +40,8 @@ enum Engine {
     /// The workflow-step policy, or no policy at all.
     Step(Arc<StepSpill>),
     /// Another policy, over a store.
-    Stored(Box<StoredSession>, Passthrough),
+    Stored(Box<StoredSession>),
 }
-
-/// Makes the result string of what no policy may touch any more.
-struct Passthrough(StepSpill);
 
 /// A result on its way into record and prompt.
 #[derive(Clone, Debug)]
@@ -83,6 +82,7 @@ impl From<Arc<StepSpill>> for Session {
     fn from(spill: Arc<StepSpill>) -> Self {
         Self(Arc::new(Inner {
             settings: spill.settings().into(),
+            untouched: untouched(spill.settings()),
             engine: Engine::Step(spill),
             expansion: Expansion::off(),
         }))
@@ -100,25 +100,14 @@ impl Session {
         } else {
             Ok(None)
         };
-        let passthrough = |settings: Settings| {
-            let off = Settings {
-                enabled: Switch::Off,
-                ..settings
-            };
-            StepSpill::new(off, step.clone(), StepSpill::unobserved())
-        };
+        let untouched = untouched(settings.step);
+        let by_step = |settings| StepSpill::new(settings, step, Arc::new(SpillLog));
         let engine = match stored {
-            Ok(Some(stored)) => {
-                Engine::Stored(Box::new(stored), Passthrough(passthrough(settings.step)))
-            }
-            Ok(None) => Engine::Step(Arc::new(StepSpill::new(
-                settings.step,
-                step,
-                Arc::new(SpillLog),
-            ))),
+            Ok(Some(stored)) => Engine::Stored(Box::new(stored)),
+            Ok(None) => Engine::Step(Arc::new(by_step(settings.step))),
             Err(error) => {
                 tracing::warn!("nothing is stored: {error}");
-                Engine::Step(Arc::new(passthrough(settings.step)))
+                Engine::Step(Arc::new(by_step(untouched.settings())))
             }
         };
         let expansion = if on {
@@ -129,6 +118,7 @@ impl Session {
         Self(Arc::new(Inner {
             settings,
             engine,
+            untouched,
             expansion,
         }))
     }
@@ -138,7 +128,7 @@ impl Session {
     pub fn figures(&self) -> SpillFigures {
         match &self.0.engine {
             Engine::Step(spill) => spill.usage().into(),
-            Engine::Stored(stored, _) => stored.figures(),
+            Engine::Stored(stored) => stored.figures(),
         }
     }
 
@@ -153,7 +143,7 @@ impl Session {
     pub fn release(&self) {
         match &self.0.engine {
             Engine::Step(spill) => spill.release(),
-            Engine::Stored(stored, _) => stored.release(),
+            Engine::Stored(stored) => stored.release(),
         }
     }
 
@@ -195,7 +185,7 @@ impl Session {
     pub(crate) fn waits_for_files(&self) -> bool {
         match &self.0.engine {
             Engine::Step(_) => false,
-            Engine::Stored(stored, _) => stored.in_files(),
+            Engine::Stored(stored) => stored.in_files(),
         }
     }
 
@@ -204,7 +194,7 @@ impl Session {
     pub(crate) fn read_tools(&self, taken: &dyn Fn(&str) -> bool) -> Vec<ReadTool> {
         match &self.0.engine {
             Engine::Step(_) => vec![ReadKind::Step.tool(taken)],
-            Engine::Stored(stored, _) => stored.read_tools(taken).to_vec(),
+            Engine::Stored(stored) => stored.read_tools(taken).to_vec(),
         }
     }
 
@@ -212,7 +202,7 @@ impl Session {
     pub(crate) fn offers_read(&self) -> bool {
         match &self.0.engine {
             Engine::Step(spill) => spill.offers_read(),
-            Engine::Stored(stored, _) => stored.offers_read(),
+            Engine::Stored(stored) => stored.offers_read(),
         }
     }
 
@@ -227,7 +217,7 @@ impl Session {
     ) -> Seen {
         match &self.0.engine {
             Engine::Step(spill) => by_step(spill, call, tool, limit, result),
-            Engine::Stored(stored, passthrough) => {
+            Engine::Stored(stored) => {
                 let arguments = Value::Object(arguments.clone());
                 match stored.shape(call, tool, &arguments, limit, result) {
                     Ok(shaped) => Seen {
@@ -240,7 +230,7 @@ impl Session {
                         },
                         is_error: shaped.is_error,
                     },
-                    Err(result) => by_step(&passthrough.0, call, tool, Limit::Usual, result),
+                    Err(result) => by_step(&self.0.untouched, call, tool, Limit::Usual, result),
                 }
             }
         }
@@ -289,7 +279,7 @@ impl Session {
                 };
                 spill.shape(&nested, result)
             }
-            Engine::Stored(stored, _) => stored.nested(call, number, tool, &arguments, result),
+            Engine::Stored(stored) => stored.nested(call, number, tool, &arguments, result),
         };
         shaped.record_text
     }
@@ -298,7 +288,7 @@ impl Session {
     pub(crate) fn bounds_log_copy(&self, text: &str) -> bool {
         match &self.0.engine {
             Engine::Step(_) => false,
-            Engine::Stored(stored, _) => stored.bounds_log_copy(text),
+            Engine::Stored(stored) => stored.bounds_log_copy(text),
         }
     }
 
@@ -313,7 +303,7 @@ impl Session {
     ) -> Option<SharedText> {
         match &self.0.engine {
             Engine::Step(_) => None,
-            Engine::Stored(stored, _) => stored.log_copy(call, number, tool, result),
+            Engine::Stored(stored) => stored.log_copy(call, number, tool, result),
         }
     }
 
@@ -338,7 +328,7 @@ impl Session {
                     text: answer.render(),
                 })
             }
-            Engine::Stored(stored, _) => stored.read(kind, &arguments),
+            Engine::Stored(stored) => stored.read(kind, &arguments),
         }
     }
 
@@ -379,9 +369,19 @@ impl Session {
     fn slice(&self, reference: &str, range: ByteRange) -> Result<Slice, ReadFailure> {
         match &self.0.engine {
             Engine::Step(spill) => spill.stored_slice(reference, range),
-            Engine::Stored(stored, _) => stored.slice(reference, range),
+            Engine::Stored(stored) => stored.slice(reference, range),
         }
     }
+}
+
+/// A policy that is off. It stores nothing, so its step is never named.
+fn untouched(settings: Settings) -> StepSpill {
+    let step = StepId::new("none").expect("a step id");
+    let off = Settings {
+        enabled: Switch::Off,
+        ..settings
+    };
+    StepSpill::new(off, step, StepSpill::unobserved())
 }
 
 fn by_step(spill: &StepSpill, call: CallId, tool: &str, limit: Limit, result: ToolResult) -> Seen {
