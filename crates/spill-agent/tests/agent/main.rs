@@ -8,6 +8,7 @@ mod lifetime;
 mod logs;
 mod mcp;
 mod openai;
+mod policies;
 mod ports;
 mod spilling;
 mod whole_job;
