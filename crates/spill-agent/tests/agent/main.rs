@@ -3,6 +3,7 @@
 mod answers;
 mod calls;
 mod capture;
+mod composite;
 mod endings;
 mod lifetime;
 mod logs;
@@ -11,4 +12,5 @@ mod openai;
 mod policies;
 mod ports;
 mod spilling;
+mod turns;
 mod whole_job;
