@@ -149,7 +149,17 @@ impl Pending {
             let (tool, arguments) = (self.name.clone(), self.arguments.clone());
             let expanded = session.work(move |session| session.expand(&tool, arguments));
             match expanded.await {
-                Ok(arguments) => tools.call(&self.name, &arguments).await,
+                Ok(passed) => {
+                    if passed.references > 0 {
+                        tracing::info!(
+                            call = %self.call,
+                            references = passed.references,
+                            bytes = passed.bytes,
+                            "Stored data passed by reference"
+                        );
+                    }
+                    tools.call(&self.name, &passed.arguments).await
+                }
                 Err(why) => {
                     self.action = Action::Refuse(why);
                     return;
@@ -232,6 +242,9 @@ impl Pending {
         });
         let seen =
             seen.unwrap_or_else(|| session.shape(call, &name, &arguments, Limit::Usual, result));
+        if let Some(warning) = seen.placed.warning() {
+            session.warn(warning);
+        }
         tracing::info!(
             call = %call,
             tool = %name,

@@ -62,6 +62,11 @@ impl Counts {
         self.figures.persisted > 0
     }
 
+    /// Whether the store was ever given anything.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.held_bytes == 0
+    }
+
     /// The figures; nothing goes before the end, so all that was held is the most that was.
     pub(crate) fn figures(&self) -> SpillFigures {
         SpillFigures {

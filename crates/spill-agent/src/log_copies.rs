@@ -1,7 +1,7 @@
 //! Bounded copies of sub-call results for the record, made beside the loop: neither the model nor
 //! a composite tool waits for them, only the end of the step does.
 
-use spill_engine::{CallId, SharedText, ToolResult};
+use spill_engine::{CallId, Shaped, SharedText, ToolResult};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -105,11 +105,14 @@ impl Worker {
         let session = session.clone();
         let task = tokio::spawn(async move {
             while let Some((copy, done)) = incoming.recv().await {
-                let session = session.clone();
-                let made = tokio::task::spawn_blocking(move || copy.make(&session)).await;
-                if let Ok(Some(text)) = made {
+                let beside = session.clone();
+                let made = tokio::task::spawn_blocking(move || copy.make(&beside)).await;
+                if let Ok(Some(shaped)) = made {
+                    if let Some(warning) = shaped.verdict.warning() {
+                        session.warn(warning);
+                    }
                     // Nobody listens any more when the step was cut off.
-                    let _ = done.send(text);
+                    let _ = done.send(shaped.prompt);
                 }
             }
         });
@@ -125,7 +128,7 @@ impl Worker {
 }
 
 impl Copy {
-    fn make(self, session: &Session) -> Option<SharedText> {
+    fn make(self, session: &Session) -> Option<Shaped> {
         let result = ToolResult {
             is_error: self.is_error,
             ..ToolResult::text(self.text.as_str())

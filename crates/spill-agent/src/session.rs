@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Map, Value};
 use spill_engine::{
     BudgetWarning, ByteRange, Call, CallId, Expansion, InlineReason, Kept, MIN_THRESHOLD_BYTES,
-    Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES, Settings, SharedText,
-    Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict,
+    Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES, Settings, Shaped,
+    SharedText, Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict, Warning,
 };
 
 use crate::{
@@ -57,12 +57,31 @@ pub(crate) struct Seen {
     pub(crate) is_error: bool,
 }
 
+/// Arguments with stored data in the place of references.
+pub(crate) struct Passed {
+    pub(crate) arguments: Map<String, Value>,
+    /// References replaced.
+    pub(crate) references: u64,
+    /// Bytes of stored data put in.
+    pub(crate) bytes: u64,
+}
+
 /// Where a result went; `Debug` is what the log says.
 #[derive(Clone)]
 pub(crate) enum Placed {
     Step(Placement),
     Stored,
     Kept(Kept),
+}
+
+impl Placed {
+    /// What somebody should be told, once.
+    pub(crate) fn warning(&self) -> Option<&Warning> {
+        match self {
+            Self::Kept(Kept::Warned(warning)) => Some(warning),
+            Self::Step(_) | Self::Stored | Self::Kept(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Debug for Placed {
@@ -300,10 +319,19 @@ impl Session {
         number: u32,
         tool: &str,
         result: ToolResult,
-    ) -> Option<SharedText> {
+    ) -> Option<Shaped> {
         match &self.0.engine {
             Engine::Step(_) => None,
             Engine::Stored(stored) => stored.log_copy(call, number, tool, result),
+        }
+    }
+
+    /// Logs a policy's warning where it is new. Not part of shaping, so that the lines come from the
+    /// loop's own thread.
+    pub(crate) fn warn(&self, warning: &Warning) {
+        match &self.0.engine {
+            Engine::Step(_) => {}
+            Engine::Stored(stored) => stored.warn(warning),
         }
     }
 
@@ -345,23 +373,19 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, String> {
+    ) -> Result<Passed, String> {
         let fetch = |reference: &str, range| self.slice(reference, range);
         let expanded = self
             .0
             .expansion
             .expand(tool, Value::Object(arguments), &fetch)
             .map_err(|error| error.to_string())?;
-        if expanded.references > 0 {
-            tracing::info!(
-                tool = %tool,
-                references = expanded.references,
-                bytes = expanded.bytes,
-                "Stored data passed by reference"
-            );
-        }
         match expanded.arguments {
-            Value::Object(arguments) => Ok(arguments),
+            Value::Object(arguments) => Ok(Passed {
+                arguments,
+                references: expanded.references,
+                bytes: expanded.bytes,
+            }),
             _ => Err("the arguments as a whole cannot be a reference".to_owned()),
         }
     }

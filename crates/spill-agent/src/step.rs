@@ -360,6 +360,9 @@ async fn bind(settled: &mut [Settled], bound: u64, session: &Session) {
             )
         });
         let seen = seen.await;
+        if let Some(warning) = seen.placed.warning() {
+            session.warn(warning);
+        }
         tracing::info!(
             call = %call,
             tool = %tool,

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use spill_engine::{
     Answer, AnswerCap, Ask, AskError, ByteRange, Call, CallId, Decision, Envelope, EnvelopeOptions,
     InlineCap, InlineCapOptions, ItemKey, Millis, Names as _, OsNames, Owner, Part, Pattern,
-    Policy as _, PreviewShare, ReadFailure, Reader, Reading, Resource, SearchAsk, Shaped,
-    SharedText, Slice, SpillStore, StoreError, ToolResult, Verdict, Warning, WhenFull,
+    Policy as _, PreviewShare, ReadFailure, Reader, Reading, Resource, SearchAsk, Shaped, Slice,
+    SpillStore, StoreError, ToolResult, Verdict, Warning, WhenFull,
 };
 use tokio::time::Instant;
 
@@ -226,7 +226,10 @@ impl StoredSession {
         };
         match &shaped.verdict {
             Verdict::Replace { spilled, .. } => self.counts().stored(spilled),
-            Verdict::Keep(_) => self.kept(&shaped.verdict),
+            Verdict::Keep(_) if shaped.verdict.decision() == Decision::InlineOverBudget => {
+                self.counts().over_budget();
+            }
+            Verdict::Keep(_) => {}
         }
         Ok(shaped)
     }
@@ -268,7 +271,7 @@ impl StoredSession {
         number: u32,
         tool: &str,
         result: ToolResult,
-    ) -> Option<SharedText> {
+    ) -> Option<Shaped> {
         let _storing = self.storing.read().unwrap_or_else(PoisonError::into_inner);
         if self.released.load(Ordering::Acquire) {
             return None;
@@ -281,11 +284,10 @@ impl StoredSession {
             ..self.call(call, tool, &Value::Null)
         };
         let shaped = log.shape_log(&call, result);
-        match &shaped.verdict {
-            Verdict::Replace { spilled, .. } => self.counts().held(spilled),
-            Verdict::Keep(_) => self.warn(&shaped.verdict),
+        if let Verdict::Replace { spilled, .. } = &shaped.verdict {
+            self.counts().held(spilled);
         }
-        Some(shaped.prompt)
+        Some(shaped)
     }
 
     fn call<'a>(&'a self, call: CallId, tool: &'a str, arguments: &'a Value) -> Call<'a> {
@@ -297,20 +299,11 @@ impl StoredSession {
         }
     }
 
-    fn kept(&self, verdict: &Verdict) {
-        if verdict.decision() == Decision::InlineOverBudget {
-            self.counts().over_budget();
-        }
-        self.warn(verdict);
-    }
-
-    /// Each kind of warning is logged once: a store that is broken stays so.
-    fn warn(&self, verdict: &Verdict) {
-        if let Some(warning) = verdict.warning() {
-            let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-            if warned.insert(discriminant(warning)) {
-                tracing::warn!("{warning}");
-            }
+    /// Logs a warning. Each kind is logged once: a store that is broken stays so.
+    pub(crate) fn warn(&self, warning: &Warning) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(discriminant(warning)) {
+            tracing::warn!("{warning}");
         }
     }
 
@@ -470,6 +463,9 @@ impl StoredSession {
             return;
         }
         drop(self.storing.write().unwrap_or_else(PoisonError::into_inner));
+        if self.counts().holds_nothing() {
+            return;
+        }
         if let Some(owner) = &self.owner {
             self.stores.results.release(owner);
             self.stores.log.release(owner);

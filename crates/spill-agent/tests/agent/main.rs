@@ -5,6 +5,7 @@ mod calls;
 mod capture;
 mod composite;
 mod endings;
+mod files;
 mod lifetime;
 mod logs;
 mod mcp;

@@ -39,9 +39,9 @@ async fn replaced(settings: SpillSettings) -> Vec<usize> {
         .filter(|index| result_text(body, index + 3) != text_of(sizes[*index]))
         .collect();
     assert_eq!(result.spill.persisted, replaced.len() as u64);
-    for index in 0..4 {
+    for (index, size) in sizes.into_iter().enumerate() {
         let entry = &printed(&result)["toolsCalled"][index];
-        assert_eq!(entry["result"], json!(text_of(sizes[index])), "the record");
+        assert_eq!(entry["result"], json!(text_of(size)), "the record");
     }
     replaced
 }
