@@ -41,6 +41,7 @@
 //! tool's source sent. The bounds that a provider puts on a request, and those that a tool puts on what it acquires, stay
 //! mandatory and separate: a policy bounds one result in the prompt, not memory, disk or the sum of a conversation.
 
+mod arriving;
 mod content;
 mod coverage;
 pub mod differences;
@@ -67,6 +68,7 @@ mod stores;
 mod turn;
 mod wrap;
 
+pub use arriving::{ArrivingResult, Streamed};
 pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use expand::{ExpandError, Expanded, Expansion, Fetch, SPILL_KEY};

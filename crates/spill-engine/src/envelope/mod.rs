@@ -4,6 +4,7 @@
 //! envelope is bounded, a store that fails leaves the result where it was, and what nobody owns is not stored.
 //! [`Form::Observed`] gives the observed envelope byte for byte.
 
+mod arriving;
 mod json;
 mod options;
 mod payload;
@@ -20,6 +21,7 @@ pub use options::{EnvelopeOptions, Form, Storage};
 pub use payload::Payload;
 pub use resource::Resource;
 
+use crate::arriving::{ArrivingResult, Gathered, Overflowing};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::result::ToolResult;
@@ -142,27 +144,14 @@ impl Envelope {
         payload: Payload<'_>,
         serialised: Serialised,
     ) -> Result<Verdict, Warning> {
-        let tool = || call.tool.to_owned();
         let failed = |error: StoreError| Warning::of_store(call, &error);
-        let visibility = self.visibility(call)?;
+        let head = self.head_of(call, serialised.media_type)?;
         let name = self.store.name(call.tool).map_err(failed)?;
         let uri = self.uri(name.key());
         let size = Bytes::of(&serialised.text).get();
         let text = self
             .envelope(payload, &uri, serialised.media_type, size)
-            .ok_or_else(|| Warning::NoticeTooLarge {
-                tool: tool(),
-                limit: match self.options.preview_share {
-                    PreviewShare::ALL => "maxPayloadBytes",
-                    _ => "previewShare of maxPayloadBytes",
-                },
-            })?;
-        let head = ItemHead {
-            visibility,
-            media_type: serialised.media_type.to_owned(),
-            now: call.now,
-            time_to_live: Some(self.options.time_to_live()),
-        };
+            .ok_or_else(|| self.too_large(call))?;
         let stored = self
             .store
             .put(name, head, serialised.text.into())
@@ -172,6 +161,25 @@ impl Envelope {
             text: text.into(),
             spilled,
         })
+    }
+
+    fn head_of(&self, call: &Call<'_>, media_type: &str) -> Result<ItemHead, Warning> {
+        Ok(ItemHead {
+            visibility: self.visibility(call)?,
+            media_type: media_type.to_owned(),
+            now: call.now,
+            time_to_live: Some(self.options.time_to_live()),
+        })
+    }
+
+    fn too_large(&self, call: &Call<'_>) -> Warning {
+        Warning::NoticeTooLarge {
+            tool: call.tool.to_owned(),
+            limit: match self.options.preview_share {
+                PreviewShare::ALL => "maxPayloadBytes",
+                _ => "previewShare of maxPayloadBytes",
+            },
+        }
     }
 
     fn visibility(&self, call: &Call<'_>) -> Result<Visibility, Warning> {
@@ -266,6 +274,9 @@ impl Policy for Envelope {
     }
 
     fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        if call.sub_call.is_some() {
+            return Shaped::kept(result, Kept::Nested);
+        }
         let opened = Opened::new(result);
         if call.reads_back(&|text: &str| self.is_stored(text, call)) {
             return opened.shaped(None, Verdict::Keep(Kept::ReadBack), None);
@@ -290,6 +301,13 @@ impl Policy for Envelope {
             Verdict::Replace { text, .. } => Some(text.clone()),
         };
         opened.shaped(measured, verdict, prompt)
+    }
+
+    fn begin<'a>(&'a self, call: Call<'a>) -> Box<dyn ArrivingResult + 'a> {
+        if call.sub_call.is_some() || call.reads_back(&|text: &str| self.is_stored(text, &call)) {
+            return Box::new(Gathered::new(self, call));
+        }
+        Box::new(Overflowing::new(self, call))
     }
 }
 

@@ -108,6 +108,14 @@ impl Content {
         }
     }
 
+    /// The bytes as a vector of their own, without a copy where nobody shares them.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_string().into_bytes(),
+            Self::Bytes(bytes) => Arc::unwrap_or_clone(bytes),
+        }
+    }
+
     /// How many bytes.
     pub fn size(&self) -> Bytes {
         Bytes::new(self.as_bytes().len() as u64)
@@ -408,12 +416,18 @@ pub trait ItemWriter {
     /// Adds `bytes` at the end.
     ///
     /// # Errors
-    /// [`StoreError`] when they cannot be held; the item is then lost and `finish` fails too.
+    /// [`StoreError`] when they cannot be held; the item will then not be stored, and `finish` fails too.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Makes the item readable.
+    /// Makes the item readable. May be called once.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be held whole; then nothing of it is left.
-    fn finish(self: Box<Self>) -> Result<StoredItem, StoreError>;
+    /// [`StoreError`] when it cannot be held whole; then nothing of it is left once the writer is dropped.
+    fn finish(&mut self) -> Result<StoredItem, StoreError>;
+
+    /// Gives up an item that is not finished: the bytes of every write that succeeded. Nothing of it is left in the store.
+    ///
+    /// # Errors
+    /// [`StoreError`] when they cannot be read back.
+    fn take_back(self: Box<Self>) -> Result<Vec<u8>, StoreError>;
 }

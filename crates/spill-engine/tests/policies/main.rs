@@ -1,5 +1,6 @@
 //! The `inline-cap` and `envelope` policies and what puts them around tools.
 
+mod arriving;
 mod envelope;
 mod faults;
 mod inline_cap;

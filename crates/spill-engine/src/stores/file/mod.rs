@@ -264,7 +264,8 @@ impl SpillStore for FileStore {
                 store: self,
                 owner,
                 locator,
-                writer: Ok(writer),
+                writer,
+                failed: None,
             })),
             Err(error) => Err(self
                 .count(owner, Err(error))
@@ -361,27 +362,39 @@ struct Arriving<'a> {
     store: &'a FileStore,
     owner: Option<Owner>,
     locator: String,
-    writer: Result<Writer, StoreError>,
+    writer: Writer,
+    failed: Option<StoreError>,
+}
+
+impl Arriving<'_> {
+    /// The first failure counts and latches.
+    fn fail(&mut self, error: StoreError) -> StoreError {
+        self.failed = Some(error.clone());
+        self.store
+            .count(self.owner.clone(), Err(error))
+            .expect_err("an error stays an error")
+    }
 }
 
 impl ItemWriter for Arriving<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let writer = self.writer.as_mut().map_err(|error| error.clone())?;
-        let written = writer.write(bytes);
-        if let Err(error) = &written {
-            // Drops the writer, and with it what is on disk.
-            self.writer = Err(error.clone());
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
         }
-        written
+        self.writer.write(bytes).map_err(|error| self.fail(error))
     }
 
-    fn finish(self: Box<Self>) -> Result<StoredItem, StoreError> {
-        let Self {
-            store,
-            owner,
-            locator,
-            writer,
-        } = *self;
-        store.count(owner, writer.and_then(|writer| writer.finish(locator)))
+    fn finish(&mut self) -> Result<StoredItem, StoreError> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        match self.writer.finish(self.locator.clone()) {
+            Ok(stored) => self.store.count(self.owner.clone(), Ok(stored)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn take_back(self: Box<Self>) -> Result<Vec<u8>, StoreError> {
+        self.writer.take_back()
     }
 }

@@ -1,7 +1,8 @@
 //! Writes one item: reserve, write beside, describe, then name it.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
@@ -120,7 +121,7 @@ impl Writer {
         Err(last.expect("two attempts were made"))
     }
 
-    pub(super) fn finish(mut self, locator: String) -> Result<StoredItem, StoreError> {
+    pub(super) fn finish(&mut self, locator: String) -> Result<StoredItem, StoreError> {
         let description = self.describe()?;
         rustix::fs::ftruncate(&self.file, self.written)
             .map_err(|error| failed("ending a result", error))?;
@@ -135,6 +136,16 @@ impl Writer {
         }
         self.made = Made::Promised;
         Ok(description.stored(self.name.key, locator))
+    }
+
+    /// The bytes written so far. What is on disk goes with the writer.
+    pub(super) fn take_back(self) -> Result<Vec<u8>, StoreError> {
+        let failed = |error: io::Error| StoreError::io("reading back a result", &error);
+        let size = usize::try_from(self.written)
+            .map_err(|_| failed(io::Error::from(io::ErrorKind::OutOfMemory)))?;
+        let mut bytes = vec![0; size];
+        self.file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        Ok(bytes)
     }
 
     /// Writes the description and settles what was reserved.
