@@ -221,6 +221,8 @@ pub enum Kept {
     Taken,
     /// The step has released its store.
     Released,
+    /// Shaping the copy for the log broke down.
+    Broken,
     /// It should have been replaced.
     Warned(Warning),
 }

@@ -22,6 +22,7 @@ pub use payload::Payload;
 pub use resource::Resource;
 
 use crate::arriving::{ArrivingResult, Gathered, Overflowing};
+use crate::by_content::{self, Previews};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::result::ToolResult;
@@ -225,6 +226,9 @@ impl Envelope {
             Form::Published => {
                 let limit = options.most_envelope_bytes().min(size.saturating_sub(1));
                 let fits = |text: &String| text.len() as u64 <= limit;
+                if let Some(text) = self.by_content(payload, limit, &written) {
+                    return Some(text);
+                }
                 smaller_and_smaller(extent)
                     .filter_map(|extent| preview::preview(payload, extent))
                     .map(written)
@@ -232,6 +236,31 @@ impl Envelope {
                     .or_else(|| Some(written(Value::from(OMITTED))).filter(fits))
             }
         }
+    }
+
+    /// A text's preview by content, where the options ask for it and it fits with its escapes.
+    fn by_content(
+        &self,
+        payload: Payload<'_>,
+        limit: u64,
+        written: &dyn Fn(Value) -> String,
+    ) -> Option<String> {
+        let text = match (payload, self.options.preview) {
+            (_, Previews::Plain) => return None,
+            (Payload::Text(text), Previews::Content) => text.as_str(),
+            (Payload::Json(Value::String(text)), Previews::Content) => text,
+            (Payload::Json(_) | Payload::Bytes(_) | Payload::Blocks(_), Previews::Content) => {
+                return None;
+            }
+        };
+        let kind = by_content::kind_of(text)?;
+        let frame = written(Value::from("")).len() as u64;
+        let room = usize::try_from(limit.checked_sub(frame)?).unwrap_or(usize::MAX);
+        [room, room / 4 * 3, room / 2, room / 4]
+            .into_iter()
+            .filter_map(|room| by_content::within(text, kind, room))
+            .map(|preview| written(Value::from(preview)))
+            .find(|envelope| envelope.len() as u64 <= limit)
     }
 
     fn hint(&self, uri: &str, summary: &str) -> String {

@@ -14,6 +14,7 @@ pub use options::{InlineCapOptions, Layout, Mixed, OptionsError};
 pub(crate) use options::{number, share};
 
 use crate::arriving::{ArrivingResult, Gathered, Overflowing};
+use crate::by_content::{self, Previews};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::result::{Block, ToolResult, content_json};
@@ -132,9 +133,10 @@ impl InlineCap {
         let failed = |error: StoreError| Warning::of_store(call, &error);
         let name = self.store.name(&arriving::label(call)).map_err(failed)?;
         let reference = name.locator().to_owned();
+        let replacement = self.replacement(&reference, is_error);
         let shown = self
-            .replacement(&reference, is_error)
-            .render(&Whole(text))
+            .by_content(&replacement, text)
+            .or_else(|| replacement.render(&Whole(text)))
             .map(SharedText::from)
             .filter(fits)
             .ok_or_else(|| self.too_large(call))?;
@@ -147,6 +149,13 @@ impl InlineCap {
             text: shown,
             spilled,
         })
+    }
+
+    fn by_content(&self, replacement: &Replacement<'_>, text: &str) -> Option<String> {
+        match self.options.preview {
+            Previews::Plain => None,
+            Previews::Content => replacement.by_content(text, by_content::kind_of(text)?),
+        }
     }
 
     fn replacement<'a>(&'a self, locator: &'a str, is_error: bool) -> Replacement<'a> {

@@ -9,6 +9,7 @@ mod key;
 mod memory;
 mod names;
 mod outcome;
+mod sweep_once;
 
 use std::fmt;
 use std::ops::Range;
@@ -19,6 +20,7 @@ pub use key::{ItemKey, MalformedKey};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use names::{Names, OsNames, SeededNames};
 pub use outcome::{Damage, ReadFailure, StoreError};
+pub use sweep_once::SweepOnce;
 
 use crate::measure::Bytes;
 use crate::shared_text::SharedText;

@@ -13,7 +13,7 @@ mod room;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Disk;
@@ -104,6 +104,11 @@ impl FileStore {
             open: OpenItems::default(),
             state: Mutex::default(),
         })
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.options.root
     }
 
     /// Makes the directory if need be and looks at it, so that a wrong configuration fails at the start.
