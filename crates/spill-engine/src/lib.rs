@@ -77,6 +77,7 @@ mod wrap;
 pub use arriving::{ArrivingResult, Streamed};
 pub use by_content::Previews;
 pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
+pub use coverage::{Again, Coverage};
 pub use dispatch::{DispatchFull, DispatchQueue, Dispatched};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use expand::{ExpandError, Expanded, Expansion, Fetch, SPILL_KEY};

@@ -359,3 +359,18 @@ proptest! {
         let _ = read(&policy, &tail);
     }
 }
+
+#[test]
+fn what_a_composite_tool_asks_for_it_gets_whole() {
+    let policy = Envelope::new(EnvelopeOptions::default(), memory(1 << 20));
+    let owner = owner();
+    let nested = Call {
+        sub_call: Some(1),
+        ..Call::new("tool", CALL).owned_by(&owner)
+    };
+    let text = "x".repeat(20_000);
+    let shaped = policy.shape(&nested, ToolResult::text(text.clone()));
+    assert_eq!(*shaped.prompt, text);
+    assert_eq!(shaped.verdict, Verdict::Keep(Kept::Nested));
+    assert_eq!(policy.store().usage().stored, 0);
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use spill_engine::{FileStore, ItemKey, ReadFailure, SpillStore, StoreError};
+use spill_engine::{FileOptions, FileStore, ItemKey, ReadFailure, SpillStore, StoreError};
 
 use super::{files, head, keep, names_in, put, read, root_in, store_in};
 
@@ -220,4 +220,22 @@ fn fault_48_a_locator_cannot_leave_the_directory() {
     ] {
         assert_eq!(store.key_of(&locator), None, "{locator}");
     }
+}
+
+/// The directory's path may differ from run to run, what the model is told does not.
+#[test]
+fn locators_may_name_the_directory_by_another_name() {
+    let home = tempfile::tempdir().expect("a directory");
+    let options = FileOptions {
+        shown_root: Some("spill".to_owned()),
+        ..FileOptions::new(root_in(&home))
+    };
+    let store = FileStore::new(options).expect("a path");
+    let stored = put(&store, head(), "text".to_owned()).expect("room");
+    let file = stored.locator.strip_prefix("spill/").expect("that name");
+    assert!(root_in(&home).join(file).exists());
+    assert_eq!(store.key_of(&stored.locator), Some(stored.key));
+    assert_eq!(store.key_of(file), Some(stored.key));
+    let path = root_in(&home).join(file);
+    assert_eq!(store.key_of(&path.display().to_string()), None);
 }

@@ -40,6 +40,9 @@ pub struct FileOptions {
     /// The directory: an absolute path without `..`, no part of which is a link. Made at the first put; if it exists, it must
     /// be ours and closed to others (0700).
     pub root: PathBuf,
+    /// How locators name the directory; by its path when `None`. A name that does not change with the path keeps prompts
+    /// equal from run to run.
+    pub shown_root: Option<String>,
     /// The most bytes of all files, descriptions included, of all processes.
     pub quota: Bytes,
     /// What happens beyond.
@@ -55,6 +58,7 @@ impl FileOptions {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            shown_root: None,
             quota: Bytes::new(512 << 20),
             when_full: WhenFull::Evict,
             durability: Durability::Process,
@@ -73,7 +77,7 @@ pub struct Probe {
 /// Holds items in files. After a failed write, everything of that owner stays inline until it is released.
 pub struct FileStore {
     options: FileOptions,
-    root: String,
+    shown_root: String,
     disk: Mutex<Option<Arc<Disk>>>,
     open: OpenItems,
     state: Mutex<State>,
@@ -97,8 +101,9 @@ impl FileStore {
             place: options.root.display().to_string(),
             fact: "the path is not UTF-8".to_owned(),
         })?;
+        let shown = options.shown_root.as_deref().unwrap_or(root);
         Ok(Self {
-            root: root.trim_end_matches('/').to_owned(),
+            shown_root: shown.trim_end_matches('/').to_owned(),
             options,
             disk: Mutex::default(),
             open: OpenItems::default(),
@@ -205,7 +210,7 @@ impl FileStore {
     }
 
     fn locator(&self, key: ItemKey, suffix: &str) -> String {
-        format!("{}/{}", self.root, file_name::data(key, suffix))
+        format!("{}/{}", self.shown_root, file_name::data(key, suffix))
     }
 
     /// A panic elsewhere leaves no half-made state behind, so a poisoned lock is as good as any.
@@ -301,7 +306,7 @@ impl SpillStore for FileStore {
     }
 
     fn key_of(&self, locator: &str) -> Option<ItemKey> {
-        let name = match locator.strip_prefix(&self.root) {
+        let name = match locator.strip_prefix(&self.shown_root) {
             Some(rest) => rest.strip_prefix('/')?,
             None => locator,
         };
