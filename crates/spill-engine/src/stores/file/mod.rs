@@ -10,6 +10,9 @@ mod file_name;
 mod opened;
 mod place;
 mod room;
+mod sys;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::BTreeMap;
