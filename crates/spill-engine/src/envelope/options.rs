@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::by_content::Previews;
 use crate::inline_cap::{OptionsError, number, share};
 use crate::share::PreviewShare;
 use crate::stores::Millis;
@@ -53,6 +54,8 @@ pub struct EnvelopeOptions {
     /// `previewShare`: how much of the limit an envelope may take, above 0 and at most 1; of the observed form, which is not
     /// bounded, how much its preview may take. What is replaced does not depend on it.
     pub preview_share: PreviewShare,
+    /// `preview`: `plain` or `content`; the observed form has plain ones.
+    pub preview: Previews,
 }
 
 impl Default for EnvelopeOptions {
@@ -67,6 +70,7 @@ impl Default for EnvelopeOptions {
             storage_path: "./.spillover_cache".to_owned(),
             form: Form::Published,
             preview_share: PreviewShare::ALL,
+            preview: Previews::Plain,
         }
     }
 }
@@ -80,12 +84,13 @@ impl EnvelopeOptions {
         let written = Written::deserialize(options)
             .map_err(|error| OptionsError::NotUnderstood(error.to_string()))?;
         let defaults = Self::default();
-        let count = |option, value: Option<&Value>, default: usize| {
-            let number = value.map(|value| number(option, value)).transpose()?;
-            Ok(number.map_or(default, |number| {
-                usize::try_from(number).unwrap_or(usize::MAX)
-            }))
-        };
+        let count =
+            |option, value: Option<&Value>, default: usize| -> Result<usize, OptionsError> {
+                let number = value.map(|value| number(option, value)).transpose()?;
+                Ok(number.map_or(default, |number| {
+                    usize::try_from(number).unwrap_or(usize::MAX)
+                }))
+            };
         let bytes = |option, value: Option<&Value>, default: u64| match value {
             Some(value) => number(option, value),
             None => Ok(default),
@@ -118,6 +123,7 @@ impl EnvelopeOptions {
             storage_path: written.storage_path.unwrap_or(defaults.storage_path),
             form: written.form.unwrap_or_default(),
             preview_share: share(written.preview_share.as_ref())?,
+            preview: written.preview.unwrap_or_default(),
         })
     }
 
@@ -144,4 +150,5 @@ struct Written {
     storage_path: Option<String>,
     form: Option<Form>,
     preview_share: Option<Value>,
+    preview: Option<Previews>,
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::by_content::Previews;
 use crate::retain::whole_number;
 use crate::share::PreviewShare;
+use crate::stores::StoreError;
 
 /// How a replacement is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -47,6 +49,8 @@ pub struct InlineCapOptions {
     /// `previewShare`: how much of the cap a replacement may take, above 0 and at most 1. What is replaced does not depend
     /// on it.
     pub preview_share: PreviewShare,
+    /// `preview`: `plain` or `content`.
+    pub preview: Previews,
 }
 
 impl Default for InlineCapOptions {
@@ -59,6 +63,7 @@ impl Default for InlineCapOptions {
             retrieval_hint: "Use read with offset/limit, or grep this path to search within it."
                 .to_owned(),
             preview_share: PreviewShare::ALL,
+            preview: Previews::Plain,
         }
     }
 }
@@ -83,6 +88,7 @@ impl InlineCapOptions {
         Ok(Self {
             max_inline_bytes: written.cap()?,
             preview_share: share(written.preview_share.as_ref())?,
+            preview: written.preview.unwrap_or_default(),
             skip: written.skip_tools.unwrap_or(defaults.skip),
             mixed: written.mixed_content.unwrap_or_default(),
             layout: written.layout.unwrap_or_default(),
@@ -113,6 +119,9 @@ pub enum OptionsError {
     /// A name that is not known, or a value of another type.
     #[error("spill-policy: the options are not understood: {0}")]
     NotUnderstood(String),
+    /// The store that the options name cannot be used.
+    #[error("spill-policy: the store cannot be used: {0}")]
+    Store(#[from] StoreError),
     /// A policy that is not known.
     #[error("spill-policy: no policy is called {0:?} (use inline-cap or envelope)")]
     NoSuchPolicy(String),
@@ -147,6 +156,7 @@ struct Written {
     layout: Option<Layout>,
     retrieval_hint: Option<String>,
     preview_share: Option<Value>,
+    preview: Option<Previews>,
 }
 
 impl Written {

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spill_engine::{
     Bytes, Call, Canonical, Decision, Envelope, EnvelopeOptions, Form, Kept, Millis, Payload,
-    Policy, PreviewShare, Reader, Resource, SpillStore, Storage, ToolResult, Verdict, Warning,
-    decide_envelope,
+    Policy, PreviewShare, Previews, Reader, Resource, SpillStore, Storage, ToolResult, Verdict,
+    Warning, decide_envelope,
 };
 
 use super::{Bench, CALL, enveloped, limited, memory, owner, rows, spilled, structured};
@@ -208,7 +208,7 @@ fn options_have_their_published_names_and_defaults() {
     let all = json!({
         "maxPayloadBytes": 1, "spilloverTtlSeconds": 2, "previewItems": 3, "previewStringChars": 4,
         "resourceUriPrefix": "p", "storage": "filesystem", "storagePath": "d", "form": "observed",
-        "previewShare": 0.5,
+        "previewShare": 0.5, "preview": "content",
     });
     let read = EnvelopeOptions::from_json(&all).expect("good options");
     let expected = EnvelopeOptions {
@@ -221,6 +221,7 @@ fn options_have_their_published_names_and_defaults() {
         storage_path: "d".to_owned(),
         form: Form::Observed,
         preview_share: PreviewShare::new(0.5).expect("a share"),
+        preview: Previews::Content,
     };
     assert_eq!(read, expected);
     let nulls = json!({"maxPayloadBytes": null, "previewItems": null, "storage": null});

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spill_engine::{
     Arm, Block, Bytes, Call, Envelope, EnvelopeOptions, Form, InlineCap, InlineCapOptions, Kept,
-    Layout, Mixed, Owner, Payload, Policy, PreviewShare, Shaped, SharedText, SpillStore,
+    Layout, Mixed, Owner, Payload, Policy, PreviewShare, Previews, Shaped, SharedText, SpillStore,
     ToolResult, Verdict,
 };
 
@@ -25,6 +25,10 @@ fn texts(runs: std::ops::Range<usize>) -> impl Strategy<Value = String> {
         "😀",
         "\u{feff}",
         "data:image/png;base64,",
+        "{\"k\":[1,\"é\"]}\n",
+        "2026-11-30 10:00:00 ERROR x\n",
+        "a,b,\"c\n",
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
     ]);
     vec((palette, 1_usize..300), runs).prop_map(|runs| {
         runs.iter()
@@ -73,11 +77,17 @@ fn shares() -> impl Strategy<Value = PreviewShare> {
     prop_oneof![Just(PreviewShare::ALL), any]
 }
 
+fn previews() -> impl Strategy<Value = Previews> {
+    prop::sample::select(vec![Previews::Plain, Previews::Content])
+}
+
 fn cap_options() -> impl Strategy<Value = InlineCapOptions> {
     let layout = prop::sample::select(vec![Layout::Marked, Layout::Glued]);
     let mixed = prop::sample::select(vec![Mixed::Leave, Mixed::BoundText]);
-    (numbers(), shares(), layout, mixed, "[a-z \"\n]{0,80}").prop_map(
-        |(cap, preview_share, layout, mixed, hint)| InlineCapOptions {
+    let hint = "[a-z \"\n]{0,80}";
+    (numbers(), shares(), previews(), layout, mixed, hint).prop_map(
+        |(cap, preview_share, preview, layout, mixed, hint)| InlineCapOptions {
+            preview,
             layout,
             mixed,
             preview_share,
@@ -90,17 +100,27 @@ fn cap_options() -> impl Strategy<Value = InlineCapOptions> {
 fn envelope_options() -> impl Strategy<Value = EnvelopeOptions> {
     let count = || numbers().prop_map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     let prefix = "[a-z:/\" é]{0,40}";
-    (numbers(), shares(), numbers(), count(), count(), prefix).prop_map(
-        |(limit, preview_share, ttl, items, chars, prefix)| EnvelopeOptions {
-            preview_share,
-            max_payload_bytes: limit,
-            spillover_ttl_seconds: ttl,
-            preview_items: items,
-            preview_string_chars: chars,
-            resource_uri_prefix: prefix,
-            ..EnvelopeOptions::default()
-        },
+    (
+        numbers(),
+        shares(),
+        previews(),
+        numbers(),
+        count(),
+        count(),
+        prefix,
     )
+        .prop_map(
+            |(limit, preview_share, preview, ttl, items, chars, prefix)| EnvelopeOptions {
+                preview_share,
+                preview,
+                max_payload_bytes: limit,
+                spillover_ttl_seconds: ttl,
+                preview_items: items,
+                preview_string_chars: chars,
+                resource_uri_prefix: prefix,
+                ..EnvelopeOptions::default()
+            },
+        )
 }
 
 /// Kept results are the very same, replaced ones smaller than their original; stored is what was told, and nothing else.

@@ -10,10 +10,13 @@ mod file_name;
 mod opened;
 mod place;
 mod room;
+mod sys;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Disk;
@@ -109,6 +112,11 @@ impl FileStore {
             open: OpenItems::default(),
             state: Mutex::default(),
         })
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.options.root
     }
 
     /// Makes the directory if need be and looks at it, so that a wrong configuration fails at the start.
@@ -269,7 +277,8 @@ impl SpillStore for FileStore {
                 store: self,
                 owner,
                 locator,
-                writer: Ok(writer),
+                writer,
+                failed: None,
             })),
             Err(error) => Err(self
                 .count(owner, Err(error))
@@ -366,27 +375,39 @@ struct Arriving<'a> {
     store: &'a FileStore,
     owner: Option<Owner>,
     locator: String,
-    writer: Result<Writer, StoreError>,
+    writer: Writer,
+    failed: Option<StoreError>,
+}
+
+impl Arriving<'_> {
+    /// The first failure counts and latches.
+    fn fail(&mut self, error: StoreError) -> StoreError {
+        self.failed = Some(error.clone());
+        self.store
+            .count(self.owner.clone(), Err(error))
+            .expect_err("an error stays an error")
+    }
 }
 
 impl ItemWriter for Arriving<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let writer = self.writer.as_mut().map_err(|error| error.clone())?;
-        let written = writer.write(bytes);
-        if let Err(error) = &written {
-            // Drops the writer, and with it what is on disk.
-            self.writer = Err(error.clone());
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
         }
-        written
+        self.writer.write(bytes).map_err(|error| self.fail(error))
     }
 
-    fn finish(self: Box<Self>) -> Result<StoredItem, StoreError> {
-        let Self {
-            store,
-            owner,
-            locator,
-            writer,
-        } = *self;
-        store.count(owner, writer.and_then(|writer| writer.finish(locator)))
+    fn finish(&mut self) -> Result<StoredItem, StoreError> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        match self.writer.finish(self.locator.clone()) {
+            Ok(stored) => self.store.count(self.owner.clone(), Ok(stored)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn take_back(self: Box<Self>) -> Result<Vec<u8>, StoreError> {
+        self.writer.take_back()
     }
 }
