@@ -69,8 +69,8 @@ pub(crate) struct Again {
 pub(crate) struct Done {
     pub(crate) record: ToolCallRecord,
     pub(crate) settled: Settled,
-    /// The copies to make for the record: the sub-call's place, and what to copy.
-    pub(crate) copies: Vec<(usize, Copy)>,
+    /// The copies to make for the record.
+    pub(crate) copies: Vec<Copy>,
 }
 
 /// Refuses calls that cannot be told apart: their results would answer the wrong one.
@@ -279,7 +279,7 @@ fn record_sub_calls(
     call: CallId,
     sub_calls: Vec<SubCall>,
     session: &Session,
-) -> (Vec<SubCallRecord>, Vec<(usize, Copy)>) {
+) -> (Vec<SubCallRecord>, Vec<Copy>) {
     let mut records = Vec::with_capacity(sub_calls.len());
     let mut copies = Vec::new();
     for (sub_call, number) in sub_calls.into_iter().zip(1..) {
@@ -291,14 +291,13 @@ fn record_sub_calls(
         let is_error = result.is_error;
         let text = session.nested(call, number, &tool, &arguments, result);
         if session.bounds_log_copy(&text) {
-            let copy = Copy {
+            copies.push(Copy {
                 call,
                 number,
                 tool: tool.clone(),
                 text: text.clone(),
                 is_error,
-            };
-            copies.push((records.len(), copy));
+            });
         }
         records.push(SubCallRecord {
             id: format!("{call}:code:{number}"),

@@ -4,12 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use spill_engine::{
-    BudgetWarning, ByteRange, Call, CallId, Expansion, InlineReason, Kept, MIN_THRESHOLD_BYTES,
-    Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES, Settings, Shaped,
-    SharedText, Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict, Warning,
+    BudgetWarning, ByteRange, Call, CallId, Dispatched, Expansion, InlineReason, Kept,
+    MIN_THRESHOLD_BYTES, Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES,
+    Settings, SharedText, Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict,
+    Warning,
 };
 
 use crate::{
+    log_copies::Copy,
     read_tools::{ReadBack, ReadKind, ReadTool},
     result::SpillFigures,
     settings::{EffectiveSettings, SpillSettings},
@@ -303,7 +305,7 @@ impl Session {
         shaped.record_text
     }
 
-    /// Whether [`log_copy`](Self::log_copy) may be another text.
+    /// Whether the record has a copy of its own of a text that a composite tool's call returned.
     pub(crate) fn bounds_log_copy(&self, text: &str) -> bool {
         match &self.0.engine {
             Engine::Step(_) => false,
@@ -311,18 +313,28 @@ impl Session {
         }
     }
 
-    /// The log's copy of a text that a composite tool's own call returned; `None` where that is
-    /// the text itself. May wait for files.
-    pub(crate) fn log_copy(
-        &self,
-        call: CallId,
-        number: u32,
-        tool: &str,
-        result: ToolResult,
-    ) -> Option<Shaped> {
+    /// Orders such a copy; false when too many are waiting.
+    pub(crate) fn order_copy(&self, copy: &Copy) -> bool {
         match &self.0.engine {
-            Engine::Step(_) => None,
-            Engine::Stored(stored) => stored.log_copy(call, number, tool, result),
+            Engine::Step(_) => true,
+            Engine::Stored(stored) => stored.order_copy(copy),
+        }
+    }
+
+    /// Makes the oldest copy that waits; false when none does. May wait for files.
+    pub(crate) fn make_copy(&self) -> bool {
+        match &self.0.engine {
+            Engine::Step(_) => false,
+            Engine::Stored(stored) => stored.make_copy(),
+        }
+    }
+
+    /// Makes all copies that wait and returns them in the order of their calls. May wait for
+    /// files.
+    pub(crate) fn finish_copies(&self) -> Vec<Dispatched> {
+        match &self.0.engine {
+            Engine::Step(_) => Vec::new(),
+            Engine::Stored(stored) => stored.finish_copies(),
         }
     }
 
