@@ -11,7 +11,8 @@ use crate::{
     ports::{ModelFailure, ToolAnswer, ToolCall, ToolFailure, ToolPort},
     read_tools::{ReadBack, ReadKind, ReadTool},
     result::{SubCallRecord, ToolCallRecord},
-    session::{Seen, Session},
+    seen::Seen,
+    session::Session,
     stored::Limit,
     sub_calls::SubCall,
 };

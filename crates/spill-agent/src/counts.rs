@@ -73,7 +73,7 @@ impl Counts {
         self.held_bytes == 0 && !self.touched
     }
 
-    /// The figures; nothing goes before the end, so all that was held is the most that was.
+    /// The figures. What was stored counts as held to the end.
     pub(crate) fn figures(&self) -> SpillFigures {
         SpillFigures {
             store_peak_bytes: self.held_bytes,

@@ -14,6 +14,7 @@ use crate::{
     log_copies::Copy,
     read_tools::{ReadBack, ReadKind, ReadTool},
     result::SpillFigures,
+    seen::{Placed, Seen},
     settings::{EffectiveSettings, SpillSettings},
     stored::{Limit, StoredSession, TURN_REPLACEMENT_BYTES},
     sweep::sweep_once,
@@ -45,20 +46,6 @@ enum Engine {
     Stored(Box<StoredSession>),
 }
 
-/// A result on its way into record and prompt.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    /// The original.
-    pub(crate) record_text: SharedText,
-    /// What the model sees.
-    pub(crate) prompt: SharedText,
-    /// The size that the policy measured.
-    pub(crate) measured: Option<u64>,
-    /// Where it went.
-    pub(crate) placed: Placed,
-    pub(crate) is_error: bool,
-}
-
 /// Arguments with stored data in the place of references.
 pub(crate) struct Passed {
     pub(crate) arguments: Map<String, Value>,
@@ -66,36 +53,6 @@ pub(crate) struct Passed {
     pub(crate) references: u64,
     /// Bytes of stored data put in.
     pub(crate) bytes: u64,
-}
-
-/// Where a result went; `Debug` is what the log says.
-#[derive(Clone)]
-pub(crate) enum Placed {
-    Step(Placement),
-    Stored,
-    Kept(Kept),
-}
-
-impl Placed {
-    /// What somebody should be told, once.
-    pub(crate) fn warning(&self) -> Option<&Warning> {
-        match self {
-            Self::Kept(Kept::Warned(warning)) => Some(warning),
-            Self::Step(_) | Self::Stored | Self::Kept(_) => None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Placed {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Step(placement) => placement.fmt(out),
-            Self::Stored => out.write_str("Stored"),
-            // The warning itself is logged where it is new.
-            Self::Kept(Kept::Warned(_)) => out.write_str("Inline(Warned)"),
-            Self::Kept(kept) => write!(out, "Inline({kept:?})"),
-        }
-    }
 }
 
 impl From<Arc<StepSpill>> for Session {
