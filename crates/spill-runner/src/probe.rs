@@ -95,7 +95,7 @@ async fn ask(
         command: options
             .subject
             .command(&options.spillgate, &["--print-settings".into()]),
-        env: &configuration.env,
+        env: &process::filled(&configuration.env, 0),
         timeout: PROBE_TIMEOUT,
     };
     let (_never, stop) = watch::channel(false);

@@ -23,10 +23,36 @@ pub(crate) struct RunDirs {
 /// The subject's folders by the name that findings use.
 pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
 
+/// The declared state folder, by the name that findings use.
+pub(crate) const STATE: &str = "state";
+/// How the environment of a configuration names that folder. It stands for a path relative to the
+/// subject's working folder, so that prompts that show it are equal in all runs.
+const STATE_VARIABLE: &str = "{state}";
+const STATE_PATH: &str = "../state";
+/// How the environment of a configuration names the seed of the pair.
+const SEED_VARIABLE: &str = "{seed}";
+
+/// Whether a configuration declares the state folder as its own.
+pub(crate) fn declares_state(env: &BTreeMap<String, String>) -> bool {
+    env.values().any(|value| value.contains(STATE_VARIABLE))
+}
+
+/// The environment of one run: `{state}` and `{seed}` filled in.
+pub(crate) fn filled(env: &BTreeMap<String, String>, seed: u64) -> BTreeMap<String, String> {
+    let fill = |value: &String| {
+        value
+            .replace(STATE_VARIABLE, STATE_PATH)
+            .replace(SEED_VARIABLE, &seed.to_string())
+    };
+    env.iter()
+        .map(|(name, value)| (name.clone(), fill(value)))
+        .collect()
+}
+
 impl RunDirs {
     pub(crate) fn create(root: PathBuf) -> io::Result<Self> {
         fs::create_dir(&root)?;
-        for place in PLACES.iter().chain(&["harness"]) {
+        for place in PLACES.iter().chain(&[STATE, "harness"]) {
             fs::create_dir(root.join(place))?;
         }
         Ok(Self { root })
@@ -182,5 +208,21 @@ async fn read_bounded(mut stream: impl AsyncRead + Unpin, bytes: &mut Vec<u8>, o
             Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => overflow.notify_one(),
             Ok(read) => bytes.extend_from_slice(&buffer[..read]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_an_environment_are_filled_and_the_rest_is_not_touched() {
+        let env = |value: &str| BTreeMap::from([("A".to_owned(), value.to_owned())]);
+        let check = |value, want: &str| assert_eq!(filled(&env(value), 7), env(want), "{value}");
+        check("{state}/spill", "../state/spill");
+        check("{seed}", "7");
+        check("{home} {{ }}", "{home} {{ }}");
+        assert!(declares_state(&env("{state}")));
+        assert!(!declares_state(&env("{seed}")));
     }
 }
