@@ -184,6 +184,9 @@ mod tests {
             env: BTreeMap::new(),
             enabled,
             threshold_bytes,
+            policy: None,
+            store: None,
+            preview_share: None,
             effective_settings: None,
         };
         let error = compare(&configuration, &settings)
