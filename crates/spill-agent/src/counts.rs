@@ -13,6 +13,7 @@ pub(crate) struct Counts {
     figures: SpillFigures,
     read: HashMap<ItemKey, Coverage>,
     held_bytes: u64,
+    touched: bool,
 }
 
 impl Counts {
@@ -60,6 +61,16 @@ impl Counts {
     /// Whether a result has left the prompt.
     pub(crate) fn has_stored(&self) -> bool {
         self.figures.persisted > 0
+    }
+
+    /// Something may be stored from now on that is counted later or never.
+    pub(crate) fn touch(&mut self) {
+        self.touched = true;
+    }
+
+    /// Whether the store was never given anything.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.held_bytes == 0 && !self.touched
     }
 
     /// The figures; nothing goes before the end, so all that was held is the most that was.

@@ -276,12 +276,9 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
                 pending.work_out(&self.session).await;
             }
             if let Some(done) = self.settle_next() {
-                let entry = self.records.len();
-                for (sub_call, copy) in done.copies {
-                    self.copies.order(entry, sub_call, copy);
-                }
                 self.records.push(done.record);
                 settled.push(done.settled);
+                self.copies.order(done.copies).await;
             }
         }
         settled
@@ -298,7 +295,6 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             let done = self.settle_next();
             self.records.extend(done.map(|done| done.record));
         }
-        self.copies.finish_now(&mut self.records);
         let result = StepResult {
             step_id: self.job.step_id.clone(),
             status: end.reason.status(),
@@ -360,6 +356,9 @@ async fn bind(settled: &mut [Settled], bound: u64, session: &Session) {
             )
         });
         let seen = seen.await;
+        if let Some(warning) = seen.placed.warning() {
+            session.warn(warning);
+        }
         tracing::info!(
             call = %call,
             tool = %tool,

@@ -4,6 +4,7 @@ use std::{
     collections::HashSet,
     iter::once,
     mem::{Discriminant, discriminant},
+    num::NonZeroUsize,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -13,15 +14,16 @@ use std::{
 
 use serde_json::{Map, Value};
 use spill_engine::{
-    Answer, AnswerCap, Ask, AskError, ByteRange, Call, CallId, Decision, Envelope, EnvelopeOptions,
-    InlineCap, InlineCapOptions, ItemKey, Millis, Names as _, OsNames, Owner, Part, Pattern,
-    Policy as _, PreviewShare, ReadFailure, Reader, Reading, Resource, SearchAsk, Shaped,
-    SharedText, Slice, SpillStore, StoreError, ToolResult, Verdict, Warning, WhenFull,
+    Answer, AnswerCap, Ask, AskError, ByteRange, Call, CallId, Decision, DispatchQueue, Dispatched,
+    Envelope, EnvelopeOptions, InlineCap, InlineCapOptions, ItemKey, Millis, Names as _, OsNames,
+    Owner, Part, Pattern, Policy as _, PreviewShare, ReadFailure, Reader, Reading, Resource,
+    SearchAsk, Shaped, Slice, SpillStore, StoreError, ToolResult, Verdict, Warning, WhenFull,
 };
 use tokio::time::Instant;
 
 use crate::{
     counts::Counts,
+    log_copies::Copy,
     open_store::Stores,
     read_tools::{Arguments, Contents, Header, ReadBack, ReadKind, ReadTool, ResourceContent},
     result::SpillFigures,
@@ -36,6 +38,8 @@ pub(crate) const TURN_REPLACEMENT_BYTES: u64 = 1_024;
 const RESERVED_REFERENCE_BYTES: u64 = 100;
 /// Bytes shown on each side of a match when nothing else is asked for.
 const USUAL_CONTEXT_BYTES: u64 = 80;
+/// The most copies for the log that may wait.
+const MOST_COPIES: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 const BINARY: &str = "application/octet-stream";
 
 /// Which limit a result is held against.
@@ -76,7 +80,8 @@ enum StorePolicy {
     InlineCap {
         usual: InlineCap,
         turn: InlineCap,
-        log: InlineCap,
+        /// The log's copies, under the usual limit.
+        log: DispatchQueue,
     },
     Envelope {
         usual: Envelope,
@@ -171,7 +176,7 @@ impl StoredSession {
                     ..options.clone()
                 };
                 StorePolicy::InlineCap {
-                    log: InlineCap::new(options.clone(), Arc::clone(&self.stores.log)),
+                    log: self.log_queue(options.clone()),
                     usual: InlineCap::new(options, store()),
                     turn: InlineCap::new(turn, store()),
                 }
@@ -189,6 +194,11 @@ impl StoredSession {
             }
             PolicySettings::WorkflowStep => unreachable!("open() makes no such session"),
         }
+    }
+
+    fn log_queue(&self, options: InlineCapOptions) -> DispatchQueue {
+        let policy = InlineCap::new(options, Arc::clone(&self.stores.log));
+        DispatchQueue::new(Arc::new(policy), MOST_COPIES)
     }
 
     /// The notice names the tools as they are called; a hint that was given stays.
@@ -226,7 +236,10 @@ impl StoredSession {
         };
         match &shaped.verdict {
             Verdict::Replace { spilled, .. } => self.counts().stored(spilled),
-            Verdict::Keep(_) => self.kept(&shaped.verdict),
+            Verdict::Keep(_) if shaped.verdict.decision() == Decision::InlineOverBudget => {
+                self.counts().over_budget();
+            }
+            Verdict::Keep(_) => {}
         }
         Ok(shaped)
     }
@@ -260,32 +273,48 @@ impl StoredSession {
         }
     }
 
-    /// The log's copy of what a composite tool's own call returned; `None` where it is the result
-    /// as it was. May wait for files.
-    pub(crate) fn log_copy(
-        &self,
-        call: CallId,
-        number: u32,
-        tool: &str,
-        result: ToolResult,
-    ) -> Option<SharedText> {
-        let _storing = self.storing.read().unwrap_or_else(PoisonError::into_inner);
-        if self.released.load(Ordering::Acquire) {
-            return None;
-        }
+    /// Orders the log's copy of what a composite tool's own call returned; false when too many are
+    /// waiting.
+    pub(crate) fn order_copy(&self, copy: &Copy) -> bool {
         let StorePolicy::InlineCap { log, .. } = &self.named(&|_| false).policy else {
-            return None;
+            return true;
         };
         let call = Call {
-            sub_call: Some(number),
-            ..self.call(call, tool, &Value::Null)
+            sub_call: Some(copy.number),
+            ..self.call(copy.call, &copy.tool, &Value::Null)
         };
-        let shaped = log.shape_log(&call, result);
-        match &shaped.verdict {
-            Verdict::Replace { spilled, .. } => self.counts().held(spilled),
-            Verdict::Keep(_) => self.warn(&shaped.verdict),
+        self.counts().touch();
+        log.offer(&call, copy.result()).is_ok()
+    }
+
+    /// Makes the oldest copy that waits; false when none does, and after the release. May wait for
+    /// files.
+    pub(crate) fn make_copy(&self) -> bool {
+        self.while_storing(DispatchQueue::work).unwrap_or(false)
+    }
+
+    /// Makes all copies that wait and returns them in the order of their calls. May wait for
+    /// files.
+    pub(crate) fn finish_copies(&self) -> Vec<Dispatched> {
+        let made = self
+            .while_storing(DispatchQueue::finish)
+            .unwrap_or_default();
+        for copy in &made {
+            if let Verdict::Replace { spilled, .. } = &copy.shaped.verdict {
+                self.counts().held(spilled);
+            }
         }
-        Some(shaped.prompt)
+        made
+    }
+
+    fn while_storing<T>(&self, work: impl FnOnce(&DispatchQueue) -> T) -> Option<T> {
+        let _storing = self.storing.read().unwrap_or_else(PoisonError::into_inner);
+        match &self.named(&|_| false).policy {
+            StorePolicy::InlineCap { log, .. } if !self.released.load(Ordering::Acquire) => {
+                Some(work(log))
+            }
+            StorePolicy::InlineCap { .. } | StorePolicy::Envelope { .. } => None,
+        }
     }
 
     fn call<'a>(&'a self, call: CallId, tool: &'a str, arguments: &'a Value) -> Call<'a> {
@@ -297,20 +326,11 @@ impl StoredSession {
         }
     }
 
-    fn kept(&self, verdict: &Verdict) {
-        if verdict.decision() == Decision::InlineOverBudget {
-            self.counts().over_budget();
-        }
-        self.warn(verdict);
-    }
-
-    /// Each kind of warning is logged once: a store that is broken stays so.
-    fn warn(&self, verdict: &Verdict) {
-        if let Some(warning) = verdict.warning() {
-            let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-            if warned.insert(discriminant(warning)) {
-                tracing::warn!("{warning}");
-            }
+    /// Logs a warning. Each kind is logged once: a store that is broken stays so.
+    pub(crate) fn warn(&self, warning: &Warning) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(discriminant(warning)) {
+            tracing::warn!("{warning}");
         }
     }
 
@@ -470,6 +490,9 @@ impl StoredSession {
             return;
         }
         drop(self.storing.write().unwrap_or_else(PoisonError::into_inner));
+        if self.counts().holds_nothing() {
+            return;
+        }
         if let Some(owner) = &self.owner {
             self.stores.results.release(owner);
             self.stores.log.release(owner);
