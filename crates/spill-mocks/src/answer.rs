@@ -144,7 +144,7 @@ impl Answer<'_> {
         for segment in segments(stored) {
             let cuts = Cuts {
                 start: segment.start > 0,
-                end: segment.end() < stored.preview.size,
+                end: segment.end() < stored.size,
             };
             let findings = self
                 .readings

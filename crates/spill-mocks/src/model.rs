@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::answer::{Answer, Readings};
 use crate::ranges::slices;
 use crate::readback::wanted;
+use crate::reader::Reader;
 use crate::request::{OfferedTool, View};
 use crate::rules::Rules;
 use crate::run::MockRun;
@@ -177,15 +178,15 @@ impl Model {
         tools: &Toolbox<'_>,
         sources: &[(Subject, &str)],
     ) -> Vec<(String, String)> {
-        let Some(reader) = &tools.reader else {
-            return Vec::new();
-        };
         let cap = seen.cap.unwrap_or(u64::MAX);
         let slice = self.spec.slice_bytes.min(cap).max(SMALLEST_SLICE);
         let width = self.width();
         let mut asks = Vec::new();
         for &(subject, name) in sources {
             let Some(stored) = stored(seen, subject, name) else {
+                continue;
+            };
+            let Some(reader) = Reader::of(tools.offered, stored.preview.kind) else {
                 continue;
             };
             let hunks = match subject {
@@ -244,14 +245,6 @@ struct Toolbox<'v> {
     recipe: Recipe,
     offered: &'v [OfferedTool],
     prefix: String,
-    reader: Option<Reader<'v>>,
-}
-
-/// The offered tool that reads stored results back.
-#[derive(Debug)]
-struct Reader<'v> {
-    name: &'v str,
-    is_nested: bool,
 }
 
 impl<'v> Toolbox<'v> {
@@ -260,19 +253,10 @@ impl<'v> Toolbox<'v> {
         let prefix = find(offered, "", list)
             .and_then(|name| name.strip_suffix(list))
             .unwrap_or_default();
-        let reader = offered.iter().find_map(|tool| {
-            let properties = tool.parameters.get("properties")?;
-            properties.get("spillover_ref")?;
-            Some(Reader {
-                name: &tool.name,
-                is_nested: properties.get("range").is_some() || properties.get("offset").is_none(),
-            })
-        });
         Self {
             recipe,
             offered,
             prefix: prefix.to_owned(),
-            reader,
         }
     }
 
@@ -290,20 +274,6 @@ impl<'v> Toolbox<'v> {
             Some(argument) => serde_json::json!({ argument: name }),
         };
         Some((offered.to_owned(), arguments.to_string()))
-    }
-}
-
-impl Reader<'_> {
-    fn call(&self, reference: &str, offset: u64, length: u64) -> (String, String) {
-        let arguments = if self.is_nested {
-            serde_json::json!({
-                "spillover_ref": reference,
-                "range": {"offset": offset, "length": length},
-            })
-        } else {
-            serde_json::json!({"spillover_ref": reference, "offset": offset, "length": length})
-        };
-        (self.name.to_owned(), arguments.to_string())
     }
 }
 

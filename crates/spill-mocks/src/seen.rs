@@ -7,9 +7,11 @@ use std::ops::Range;
 use serde_json::Value;
 use spill_scenario::strip_canaries;
 
+use crate::preview::Preview;
 use crate::ranges::{difference, union};
 use crate::request::{Call, Message, View};
-use crate::result::{Form, Hunk, Preview, ToolText};
+use crate::result::{Form, Hunk, ToolText};
+use crate::slice::without_query;
 
 /// What a tool call of the recipe is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,9 +77,16 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     seen
 }
 
-/// How a call that reads a stored result back names it.
+/// How a call that reads a stored result back names it: by `spillover_ref`, as a `uri`, or as the
+/// `path` of a tool that is none of the recipes'.
 pub(crate) fn reference_argument(call: &Call) -> Option<&str> {
+    let path = || {
+        let is_reader = Subject::of_tool(&call.name).is_none();
+        call.text("path").filter(|_| is_reader)
+    };
     call.text("spillover_ref")
+        .or_else(|| call.text("uri").map(without_query))
+        .or_else(path)
 }
 
 /// What a result is, given the call it answers: only what the read tool returned is a slice, and
@@ -95,9 +104,19 @@ pub(crate) fn form_of<'v>(call: Option<&Call>, result: &'v ToolText) -> &'v Form
 pub(crate) struct Piece<'v> {
     pub(crate) start: u64,
     pub(crate) text: &'v str,
+    /// Whether its place was told as the end, whatever the size.
+    is_end: bool,
 }
 
-impl Piece<'_> {
+impl<'v> Piece<'v> {
+    pub(crate) fn at(start: u64, text: &'v str) -> Self {
+        Self {
+            start,
+            text,
+            is_end: false,
+        }
+    }
+
     pub(crate) fn range(&self) -> Range<u64> {
         self.start..self.start.saturating_add(self.text.len() as u64)
     }
@@ -107,6 +126,8 @@ impl Piece<'_> {
 #[derive(Debug)]
 pub(crate) struct Stored<'v> {
     pub(crate) preview: &'v Preview,
+    /// Bytes of the stored text, as the newest answer that says it says.
+    pub(crate) size: u64,
     /// Head, tail and slices, in the order in which they came.
     pub(crate) pieces: Vec<Piece<'v>>,
     /// Bytes that slices returned.
@@ -123,17 +144,30 @@ pub(crate) struct Stored<'v> {
 impl<'v> Stored<'v> {
     /// What a preview alone shows.
     pub(crate) fn new(preview: &'v Preview, result: &'v ToolText) -> Self {
-        let tail_start = preview.size - preview.tail.len() as u64;
-        let shown = [(0, &preview.head), (tail_start, &preview.tail)];
-        let pieces = shown.into_iter().map(|(start, text)| Piece { start, text });
+        let head = Piece::at(0, &preview.head);
+        let tail = Piece {
+            start: preview.size - preview.tail.len() as u64,
+            text: &preview.tail,
+            is_end: true,
+        };
+        let shown = [head, tail].into_iter();
         Self {
             preview,
-            pieces: pieces.filter(|piece| !piece.text.is_empty()).collect(),
+            size: preview.size,
+            pieces: shown.filter(|piece| !piece.text.is_empty()).collect(),
             read_bytes: 0,
             failures: 0,
             may_retry: false,
             failed_turn: None,
             hunks: result.hunks().to_vec(),
+        }
+    }
+
+    /// Takes over the size that a slice states: a preview may leave it open by a byte.
+    fn is_as_long_as(&mut self, size: u64) {
+        self.size = size;
+        for piece in self.pieces.iter_mut().filter(|piece| piece.is_end) {
+            piece.start = size.saturating_sub(piece.text.len() as u64);
         }
     }
 
@@ -268,20 +302,19 @@ impl<'v> Seen<'v> {
             return;
         };
         let piece = match &result.form {
-            Form::Slice(slice) => Some(Piece {
-                start: slice.offset,
-                text: &result.text[slice.body.clone()],
-            }),
+            Form::Slice(slice) => {
+                if let Some(size) = slice.size {
+                    stored.is_as_long_as(size);
+                }
+                Some(Piece::at(slice.offset, slice.text(&result.text)))
+            }
             // A read tool of someone else's, which returns the bare bytes.
-            Form::Whole => Some(Piece {
-                start: asked.start,
-                text: &result.text,
-            }),
+            Form::Whole => Some(Piece::at(asked.start, &result.text)),
             Form::Error | Form::Preview(_) => None,
         };
         let new = piece.filter(|piece| {
             let range = piece.range();
-            range.end <= stored.preview.size
+            range.end <= stored.size
                 && !difference(&union(once(range)), &stored.in_view()).is_empty()
         });
         match new {
@@ -299,7 +332,8 @@ fn asked_range(call: &Call) -> Range<u64> {
     let range = call.arguments.get("range").unwrap_or(&call.arguments);
     let number = |name: &str| range.get(name).and_then(Value::as_u64);
     let start = number("offset").unwrap_or(0);
-    start..start.saturating_add(number("length").unwrap_or(u64::MAX))
+    let length = number("length").or_else(|| number("limit"));
+    start..start.saturating_add(length.unwrap_or(u64::MAX))
 }
 
 /// The length that an error message says is allowed, when it is below the one that was asked for:

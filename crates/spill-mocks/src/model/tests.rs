@@ -63,6 +63,47 @@ fn a_hasty_reader_answers_from_the_preview() {
     assert!(answer.contains("begin") && answer.contains("stop") && !answer.contains("200"));
 }
 
+/// Plays under a policy of the engine's; the answer as when everything is in view, and the reads.
+fn check_policy(name: &str, options: &serde_json::Value, data: InputData, profile: Profile) {
+    let run = mock_run(data, profile, spec());
+    let (_, inline) = play(&run, &mut Agent::new(&run, usize::MAX));
+    let mut agent = Agent::new(&run, usize::MAX);
+    agent.policy = Some(crate::testing::policy(name, options));
+    let (turns, answer) = play(&run, &mut agent);
+    assert_eq!(answer, inline, "{turns:?}");
+    assert!(!agent.reads.is_empty());
+}
+
+#[test]
+fn results_stored_under_each_policy_are_read_back() {
+    let cap = |layout: &str| serde_json::json!({"maxInlineBytes": 10_000, "layout": layout});
+    let limit = serde_json::json!({"maxPayloadBytes": 10_000});
+    for data in [document, review] {
+        check_policy("inline-cap", &cap("marked"), data(), Profile::Diligent);
+        check_policy("inline-cap", &cap("glued"), data(), Profile::Diligent);
+        check_policy("envelope", &limit, data(), Profile::Diligent);
+    }
+    check_policy("inline-cap", &cap("marked"), review(), Profile::Selective);
+    check_policy("inline-cap", &cap("glued"), review(), Profile::Selective);
+    check_policy("envelope", &limit, review(), Profile::Selective);
+}
+
+#[test]
+fn a_hasty_reader_answers_from_what_a_policy_shows() {
+    let run = mock_run(document(), Profile::Hasty, spec());
+    let answer = |name: &str, options: serde_json::Value| {
+        let mut agent = Agent::new(&run, usize::MAX);
+        agent.policy = Some(crate::testing::policy(name, &options));
+        let answer = play(&run, &mut agent).1;
+        assert!(agent.reads.is_empty());
+        ["begin", "200", "stop"].map(|word| answer.contains(word))
+    };
+    let cap = serde_json::json!({"maxInlineBytes": 10_000});
+    assert_eq!(answer("inline-cap", cap), [true, false, true]);
+    let limit = serde_json::json!({"maxPayloadBytes": 10_000});
+    assert_eq!(answer("envelope", limit), [true, false, false]);
+}
+
 #[test]
 fn without_a_reading_tool_nothing_is_read_back() {
     let run = mock_run(document(), Profile::Diligent, spec());
