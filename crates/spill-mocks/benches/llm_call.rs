@@ -51,6 +51,7 @@ fn run() -> MockRun {
             reading_budget_bytes: 65_536,
             max_findings: 100,
             patterns: Vec::new(),
+            composite: false,
         }),
         profile: Profile::Selective,
     }

@@ -16,6 +16,7 @@
 //! This crate measures and judges nothing.
 
 mod answer;
+mod composite;
 mod error;
 mod facts;
 mod journal;

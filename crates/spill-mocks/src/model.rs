@@ -132,7 +132,19 @@ impl Model {
             Recipe::Document => &[Subject::Document],
         };
         let mut sources = Vec::new();
-        for &subject in subjects {
+        let composite = tools.composite(&listed).filter(|_| self.spec.composite);
+        if let Some(ask) = composite {
+            let stated = listed
+                .iter()
+                .try_fold(0u64, |sum, entry| sum.checked_add(entry.diff_bytes?));
+            if self.is_wanted(seen, Subject::Diffs, "", stated) {
+                return vec![ask];
+            }
+            sources.push((Subject::Diffs, ""));
+        }
+        let are_asked_for = |subject: &&Subject| sources.is_empty() || **subject != Subject::Diff;
+        let subjects: Vec<Subject> = subjects.iter().filter(are_asked_for).copied().collect();
+        for subject in subjects {
             let of_stage = || listed.iter().filter(|entry| is_due(seen, subject, entry));
             let asks: Vec<_> = of_stage()
                 .filter(|entry| self.is_wanted(seen, subject, &entry.name, entry.stated(subject)))
@@ -191,9 +203,9 @@ impl Model {
             };
             let hunks = match subject {
                 Subject::File => seen.hunks(name),
-                Subject::List | Subject::Diff | Subject::Document => &[],
+                Subject::List | Subject::Diffs | Subject::Diff | Subject::Document => Vec::new(),
             };
-            let ranges = wanted(subject, stored, hunks, self.profile, &self.spec, slice);
+            let ranges = wanted(subject, stored, &hunks, self.profile, &self.spec, slice);
             for range in slices(&ranges, slice).take(width.saturating_sub(asks.len())) {
                 let length = range.end - range.start;
                 let reference = &stored.preview.reference;
@@ -219,10 +231,12 @@ fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     if subject != Subject::File {
         return true;
     }
-    let diff = seen
-        .entry(Subject::Diff, &entry.name)
-        .map(|diff| &diff.outcome);
-    !entry.diff_is_whole && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+    let is_there = |subject, name| {
+        let diff = seen.entry(subject, name).map(|diff| &diff.outcome);
+        matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+    };
+    let diff_is_there = is_there(Subject::Diff, &entry.name) || is_there(Subject::Diffs, "");
+    !entry.diff_is_whole && diff_is_there
 }
 
 fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
@@ -260,10 +274,22 @@ impl<'v> Toolbox<'v> {
         }
     }
 
+    /// The call that asks for all diffs of a change at once, when a tool for it is offered.
+    fn composite(&self, listed: &[Listed]) -> Option<(String, String)> {
+        if self.recipe != Recipe::Review || listed.is_empty() {
+            return None;
+        }
+        let offered = find(self.offered, &self.prefix, "read_diffs")?;
+        let paths: Vec<&str> = listed.iter().map(|entry| entry.name.as_str()).collect();
+        let arguments = serde_json::json!({ "paths": paths });
+        Some((offered.to_owned(), arguments.to_string()))
+    }
+
     /// The call that asks for a subject, when a tool for it is offered.
     fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
         let (tool, argument) = match subject {
             Subject::List => (list_tool(self.recipe), None),
+            Subject::Diffs => return None,
             Subject::Diff => ("read_diff", Some("path")),
             Subject::File => ("read_file", Some("path")),
             Subject::Document => ("read_document", Some("name")),

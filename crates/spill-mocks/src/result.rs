@@ -98,10 +98,12 @@ impl ToolText {
     /// Hunks that the visible part of a diff names, in order; computed once.
     pub(crate) fn hunks(&self) -> &[Hunk] {
         self.hunks.get_or_init(|| match &self.form {
-            Form::Whole => hunks(&self.text).collect(),
+            Form::Whole => hunks_in(&self.text).collect(),
             Form::Error => Vec::new(),
-            Form::Preview(preview) => hunks(&preview.head).chain(hunks(&preview.tail)).collect(),
-            Form::Slice(slice) => hunks(slice.text(&self.text)).collect(),
+            Form::Preview(preview) => hunks_in(&preview.head)
+                .chain(hunks_in(&preview.tail))
+                .collect(),
+            Form::Slice(slice) => hunks_in(slice.text(&self.text)).collect(),
         })
     }
 
@@ -138,7 +140,8 @@ fn looks_like_error(text: &str) -> bool {
         .any(|start| text.starts_with(start))
 }
 
-fn hunks(text: &str) -> impl Iterator<Item = Hunk> + '_ {
+/// Hunks that a text names, in order.
+pub(crate) fn hunks_in(text: &str) -> impl Iterator<Item = Hunk> + '_ {
     static HEADER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?m)^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@").expect("the pattern is valid")
     });

@@ -7,10 +7,13 @@ use std::ops::Range;
 use serde_json::Value;
 use spill_scenario::strip_canaries;
 
+use crate::answer::segments;
+use crate::composite;
 use crate::preview::Preview;
 use crate::ranges::{difference, union};
 use crate::request::{Call, Message, View};
-use crate::result::{Form, Hunk, ToolText};
+use crate::result::{Form, Hunk, ToolText, hunks_in};
+use crate::rules::Cuts;
 use crate::slice::without_query;
 
 /// What a tool call of the recipe is about.
@@ -18,6 +21,8 @@ use crate::slice::without_query;
 pub(crate) enum Subject {
     /// The list of changed files or of documents.
     List,
+    /// The diffs of several files in one text.
+    Diffs,
     Diff,
     File,
     Document,
@@ -27,9 +32,10 @@ impl Subject {
     /// Of the subjects, the one that the tool named so returns; clients may put a prefix before
     /// the name.
     fn of_tool(name: &str) -> Option<Self> {
-        const SUFFIXES: [(&str, Subject); 5] = [
+        const SUFFIXES: [(&str, Subject); 6] = [
             ("list_changed_files", Subject::List),
             ("list_documents", Subject::List),
+            ("read_diffs", Subject::Diffs),
             ("read_diff", Subject::Diff),
             ("read_file", Subject::File),
             ("read_document", Subject::Document),
@@ -246,17 +252,33 @@ impl<'v> Seen<'v> {
     }
 
     /// Hunks that the visible parts of a file's diff name.
-    pub(crate) fn hunks(&self, path: &str) -> &[Hunk] {
-        match self.entry(Subject::Diff, path).map(|entry| &entry.outcome) {
-            Some(Outcome::Text(text)) => text.hunks(),
-            Some(Outcome::Stored(stored)) => &stored.hunks,
-            Some(Outcome::Nothing) | None => &[],
+    pub(crate) fn hunks(&self, path: &str) -> Vec<Hunk> {
+        let outcome = |subject, name| self.entry(subject, name).map(|entry| &entry.outcome);
+        let mut found = match outcome(Subject::Diff, path) {
+            Some(Outcome::Text(text)) => text.hunks().to_vec(),
+            Some(Outcome::Stored(stored)) => stored.hunks.clone(),
+            Some(Outcome::Nothing) | None => Vec::new(),
+        };
+        let mut add = |text: &str, cuts| {
+            let parts = composite::parts(text, cuts).into_iter();
+            let of_path = parts.filter(|part| part.path == path);
+            found.extend(of_path.flat_map(|part| hunks_in(part.text)));
+        };
+        match outcome(Subject::Diffs, "") {
+            Some(Outcome::Text(text)) => add(&text.text, Cuts::default()),
+            Some(Outcome::Stored(stored)) => {
+                for segment in segments(stored) {
+                    add(&segment.text, segment.cuts(stored.size));
+                }
+            }
+            Some(Outcome::Nothing) | None => {}
         }
+        found
     }
 
     fn take_result(&mut self, subject: Subject, seen: SeenCall<'v>) {
         let argument = match subject {
-            Subject::List => Some(""),
+            Subject::List | Subject::Diffs => Some(""),
             Subject::Diff | Subject::File => seen.call.text("path"),
             Subject::Document => seen.call.text("name"),
         };
@@ -376,7 +398,7 @@ impl Listed {
     /// The size that the list states for a subject.
     pub(crate) fn stated(&self, subject: Subject) -> Option<u64> {
         match subject {
-            Subject::List => None,
+            Subject::List | Subject::Diffs => None,
             Subject::Diff => self.diff_bytes,
             Subject::File => self.file_bytes,
             Subject::Document => self.size_bytes,

@@ -14,7 +14,7 @@ use spill_scenario::{
 
 use crate::model::{Action, ToolCall};
 use crate::run::MockRun;
-use crate::tools::{ServedTools, ToolOutcome};
+use crate::tools::{Offer, ServedTools, ToolOutcome};
 
 pub(crate) fn spec() -> ModelSpec {
     ModelSpec {
@@ -27,6 +27,7 @@ pub(crate) fn spec() -> ModelSpec {
         reading_budget_bytes: 16_384,
         max_findings: 100,
         patterns: Vec::new(),
+        composite: false,
     }
 }
 
@@ -138,6 +139,7 @@ pub(crate) fn shaped(policy: &dyn Policy, tool: &str, text: &str) -> (String, Op
 
 pub(crate) struct Agent {
     tools: ServedTools,
+    offer: Offer,
     threshold: usize,
     /// Replaces results in place of the summary.
     pub(crate) policy: Option<Arc<dyn Policy>>,
@@ -154,6 +156,7 @@ impl Agent {
     pub(crate) fn new(run: &MockRun, threshold: usize) -> Self {
         Self {
             tools: ServedTools::new(Arc::clone(&run.served)),
+            offer: Offer::to(&run.model),
             threshold,
             policy: None,
             messages: vec![
@@ -173,7 +176,8 @@ impl Agent {
     }
 
     pub(crate) fn body(&self) -> String {
-        let list: Value = serde_json::from_str(self.tools.list()).expect("a list of tools");
+        let list: Value =
+            serde_json::from_str(self.tools.list(self.offer)).expect("a list of tools");
         let mut tools: Vec<Value> = list["tools"]
             .as_array()
             .expect("an array")
@@ -246,8 +250,8 @@ impl Agent {
             return self.read_bounded(&arguments);
         }
         let name = call.name.strip_prefix(self.prefix).expect("our prefix");
-        let text = match self.tools.call(name, &arguments) {
-            ToolOutcome::Text(text) => {
+        let text = match self.tools.call(self.offer, name, &arguments) {
+            ToolOutcome::Text(text) | ToolOutcome::Composite { text, .. } => {
                 serde_json::from_str::<String>(&text.json).expect("a string")
             }
             ToolOutcome::Error(message) => return (message, true),

@@ -53,6 +53,7 @@ fn run(run_id: &str) -> MockRun {
             reading_budget_bytes: 16_384,
             max_findings: 20,
             patterns: Vec::new(),
+            composite: false,
         }),
         profile: Profile::Selective,
     }
@@ -484,6 +485,55 @@ async fn tools_return_the_served_texts_and_errors_as_results() {
     let served = run("r1").served;
     let diff = served.diff("src/a.rs").expect("a diff");
     assert_eq!(calls[1].result_bytes, diff.len() as u64);
+}
+
+#[tokio::test]
+async fn a_composite_tool_says_which_calls_it_made() {
+    let mocks = Mocks::start().await;
+    let paths = json!({"paths": ["src/a.rs", "b"]});
+    check_call(&mocks, "read_diffs", paths.clone(), "-32602").await;
+    let mut composite = run("r1");
+    composite.model = Arc::new(ModelSpec {
+        composite: true,
+        ..(*composite.model).clone()
+    });
+    let served = Arc::clone(&composite.served);
+    mocks.registry.register(composite);
+    let (_, list) = mocks.mcp(&rpc("tools/list", &json!({})), None).await;
+    let offered = list["result"]["tools"].as_array().expect("a list");
+    assert_eq!(offered.last().expect("a tool")["name"], "read_diffs");
+
+    let params = json!({"name": "read_diffs", "arguments": paths});
+    let (_, answer) = mocks.mcp(&rpc("tools/call", &params), None).await;
+    let diff = served.diff("src/a.rs").expect("a diff");
+    let text = format!("=== src/a.rs\n{diff}=== b\nno such diff: b\n");
+    assert_eq!(
+        answer["result"],
+        json!({
+            "content": [{"type": "text", "text": text}],
+            "isError": false,
+            "_meta": {"spillgate/sub_calls": [
+                {
+                    "tool": "read_diff",
+                    "arguments": {"path": "src/a.rs"},
+                    "result": **diff,
+                    "is_error": false,
+                },
+                {
+                    "tool": "read_diff",
+                    "arguments": {"path": "b"},
+                    "result": "no such diff: b",
+                    "is_error": true,
+                },
+            ]},
+        })
+    );
+    check_call(&mocks, "read_diffs", json!({"paths": []}), "true: the arg").await;
+    check_call(&mocks, "read_diffs", json!({"paths": "b"}), "true: the arg").await;
+    // The calls that a tool makes are its own affair: the server saw one call.
+    let calls = mocks.registry.finish("r1").tools;
+    assert_eq!(calls.len(), 3);
+    assert_eq!(calls[0].result_bytes, text.len() as u64);
 }
 
 #[tokio::test]

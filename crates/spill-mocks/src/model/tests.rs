@@ -88,6 +88,57 @@ fn results_stored_under_each_policy_are_read_back() {
     check_policy("envelope", &limit, review(), Profile::Selective);
 }
 
+/// With one call for all diffs the same is found, whatever is stored.
+fn check_composite(policy: Option<(&str, serde_json::Value)>) {
+    let plain = mock_run(review(), Profile::Diligent, spec());
+    let (_, expected) = play(&plain, &mut Agent::new(&plain, usize::MAX));
+    let model = ModelSpec {
+        composite: true,
+        ..spec()
+    };
+    let run = mock_run(review(), Profile::Diligent, model);
+    let mut agent = Agent::new(&run, usize::MAX);
+    agent.policy = policy.map(|(name, options)| crate::testing::policy(name, &options));
+    let (turns, answer) = play(&run, &mut agent);
+    let sorted = |answer: &str| {
+        let mut lines: Vec<String> = answer.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&answer), sorted(&expected));
+    let calls = turns.concat();
+    let of = |start: &str| calls.iter().filter(|call| call.starts_with(start)).count();
+    assert_eq!(of(r#"read_diffs {"paths":["a.rs","b.rs","c.rs"]}"#), 1);
+    assert_eq!((of("read_diff "), of("read_file ")), (0, 3));
+}
+
+#[test]
+fn a_composite_tool_gives_all_diffs_at_once() {
+    check_composite(None);
+    check_composite(Some((
+        "inline-cap",
+        serde_json::json!({"maxInlineBytes": 800}),
+    )));
+    check_composite(Some((
+        "envelope",
+        serde_json::json!({"maxPayloadBytes": 800}),
+    )));
+}
+
+#[test]
+fn a_composite_tool_that_is_not_offered_is_not_asked_for() {
+    let model = ModelSpec {
+        composite: true,
+        ..spec()
+    };
+    let run = mock_run(review(), Profile::Selective, model);
+    let answer = Agent::new(&run, usize::MAX).run(|body| {
+        let body = body.replace("\"name\":\"read_diffs\"", "\"name\":\"other\"");
+        respond(&View::parse(body.as_bytes()).expect("a request"), &run)
+    });
+    assert_eq!(answer.lines().count(), 3);
+}
+
 #[test]
 fn a_hasty_reader_answers_from_what_a_policy_shows() {
     let run = mock_run(document(), Profile::Hasty, spec());

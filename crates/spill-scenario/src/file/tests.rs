@@ -81,6 +81,9 @@ fn what_is_left_out_has_the_defaults() {
     assert_eq!(scenario.model.population, defaults::POPULATION.into());
     assert_eq!(scenario.configurations[1].threshold_bytes, Some(131_072));
     assert_eq!(scenario.inputs[0].class, spill_record::Class::Small);
+    assert!(!scenario.model.composite);
+    let composite = format!("{PLAIN}[model]\ncomposite = true\n");
+    assert!(load_text(composite).expect("a scenario").model.composite);
 }
 
 #[test]
@@ -153,6 +156,14 @@ fn impossible_values() {
         table("[limits]\nmax_runs = 9"),
         table("[model]\nslice_bytes = 0"),
         table("[model]\nname = \"a b\""),
+        table("[model]\ncomposite = \"yes\""),
+        format!(
+            "a document with a composite tool\n    {}",
+            error_of(format!(
+                "{}\n[model]\ncomposite = true\n",
+                PLAIN.replace("recipe = \"review\"", "recipe = \"document\"")
+            ))
+        ),
         table("[model]\npatterns = [\"(open\"]"),
         table("[model]\npopulation = { selective = 0.6, hasty = 0.1 }"),
         table("[model]\npopulation = { selective = 1.5, hasty = -0.5 }"),
