@@ -30,6 +30,7 @@ fn run() -> MockRun {
             recipe: Recipe::Review,
             files: Vec::new(),
             documents: Vec::new(),
+            tables: Vec::new(),
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,

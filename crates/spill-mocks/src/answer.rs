@@ -112,7 +112,10 @@ pub(crate) struct Answer<'a> {
 impl Answer<'_> {
     /// One line for each finding, in the order of the list and then of the text.
     pub(crate) fn write(&self, seen: &Seen<'_>, listed: &[Listed]) -> String {
-        let mut found = Vec::new();
+        let mut found = match self.recipe {
+            Recipe::Review | Recipe::Document => Vec::new(),
+            Recipe::Records => counts(listed),
+        };
         for entry in in_reading_order(seen, listed) {
             match &entry.outcome {
                 Outcome::Nothing => {}
@@ -153,6 +156,9 @@ impl Answer<'_> {
             Subject::Diff => read(TextKind::Diff, entry.name, text, cuts),
             Subject::File => read(TextKind::File, entry.name, text, cuts),
             Subject::Document => read(TextKind::Document, entry.name, text, cuts),
+            Subject::Rows => read(TextKind::Rows, entry.name, text, cuts),
+            Subject::Csv => read(TextKind::Csv, entry.name, text, cuts),
+            Subject::Log => read(TextKind::Log, entry.name, text, cuts),
         }
     }
 
@@ -160,10 +166,21 @@ impl Answer<'_> {
         match (self.recipe, listed.is_empty()) {
             (Recipe::Review, true) => "I could not see which files changed.".into(),
             (Recipe::Document, true) => "I could not see which documents there are.".into(),
+            (Recipe::Records, true) => "I could not see which tables there are.".into(),
+            (Recipe::Records, false) => "I found nothing to report in these tables.".into(),
             (Recipe::Review, false) => "I found nothing to report in this change.".into(),
             (Recipe::Document, false) => "I found no sections or key sentences.".into(),
         }
     }
+}
+
+/// Numbers of rows, as the list states them.
+fn counts(listed: &[Listed]) -> Vec<String> {
+    let stated = listed.iter().filter_map(|entry| {
+        let rows = entry.rows?;
+        Some(format!("{}: rows: {rows}", entry.name))
+    });
+    stated.collect()
 }
 
 fn in_reading_order<'s, 'v>(seen: &'s Seen<'v>, listed: &[Listed]) -> Vec<&'s Entry<'v>> {

@@ -27,6 +27,7 @@ mod preview;
 mod ranges;
 mod readback;
 mod reader;
+mod record_rules;
 mod registry;
 mod reply;
 mod request;

@@ -130,6 +130,7 @@ impl Model {
         let subjects: &[Subject] = match self.recipe {
             Recipe::Review => &[Subject::Diff, Subject::File],
             Recipe::Document => &[Subject::Document],
+            Recipe::Records => &[Subject::Rows, Subject::Csv, Subject::Log],
         };
         let mut sources = Vec::new();
         let composite = tools.composite(&listed).filter(|_| self.spec.composite);
@@ -203,7 +204,13 @@ impl Model {
             };
             let hunks = match subject {
                 Subject::File => seen.hunks(name),
-                Subject::List | Subject::Diffs | Subject::Diff | Subject::Document => Vec::new(),
+                Subject::List
+                | Subject::Diffs
+                | Subject::Diff
+                | Subject::Document
+                | Subject::Rows
+                | Subject::Csv
+                | Subject::Log => Vec::new(),
             };
             let ranges = wanted(subject, stored, &hunks, self.profile, &self.spec, slice);
             for range in slices(&ranges, slice).take(width.saturating_sub(asks.len())) {
@@ -226,10 +233,13 @@ fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'
     }
 }
 
-/// A file is read when its diff is in view and does not show the whole of it; all else always.
+/// A file is read when its diff is in view and does not show the whole of it, a table by the tool for
+/// its format; all else always.
 fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
-    if subject != Subject::File {
-        return true;
+    match subject {
+        Subject::List | Subject::Diffs | Subject::Diff | Subject::Document => return true,
+        Subject::Rows | Subject::Csv | Subject::Log => return entry.format == Some(subject),
+        Subject::File => {}
     }
     let is_there = |subject, name| {
         let diff = seen.entry(subject, name).map(|diff| &diff.outcome);
@@ -293,6 +303,9 @@ impl<'v> Toolbox<'v> {
             Subject::Diff => ("read_diff", Some("path")),
             Subject::File => ("read_file", Some("path")),
             Subject::Document => ("read_document", Some("name")),
+            Subject::Rows => ("query", Some("table")),
+            Subject::Csv => ("export_csv", Some("table")),
+            Subject::Log => ("read_log", Some("name")),
         };
         let offered = find(self.offered, &self.prefix, tool)?;
         let arguments = match argument {
@@ -307,6 +320,7 @@ fn list_tool(recipe: Recipe) -> &'static str {
     match recipe {
         Recipe::Review => "list_changed_files",
         Recipe::Document => "list_documents",
+        Recipe::Records => "list_tables",
     }
 }
 

@@ -33,7 +33,15 @@ pub(crate) fn wanted(
         (Profile::Diligent, _) | (Profile::Selective, Subject::List) => {
             difference(&whole, &in_view)
         }
-        (Profile::Selective, Subject::Diffs | Subject::Diff | Subject::Document) => {
+        (
+            Profile::Selective,
+            Subject::Diffs
+            | Subject::Diff
+            | Subject::Document
+            | Subject::Rows
+            | Subject::Csv
+            | Subject::Log,
+        ) => {
             let targets = from_start_and_end(stored, spec.reading_budget_bytes, slice);
             within_budget(difference(&targets, &in_view), stored, spec)
         }

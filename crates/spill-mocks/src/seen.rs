@@ -19,26 +19,35 @@ use crate::slice::without_query;
 /// What a tool call of the recipe is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// The list of changed files or of documents.
+    /// The list of changed files, of documents or of tables.
     List,
     /// The diffs of several files in one text.
     Diffs,
     Diff,
     File,
     Document,
+    /// Rows of a table, as JSON.
+    Rows,
+    /// A table's comma-separated values.
+    Csv,
+    Log,
 }
 
 impl Subject {
     /// Of the subjects, the one that the tool named so returns; clients may put a prefix before
     /// the name.
     fn of_tool(name: &str) -> Option<Self> {
-        const SUFFIXES: [(&str, Subject); 6] = [
+        const SUFFIXES: [(&str, Subject); 10] = [
             ("list_changed_files", Subject::List),
             ("list_documents", Subject::List),
             ("read_diffs", Subject::Diffs),
             ("read_diff", Subject::Diff),
             ("read_file", Subject::File),
             ("read_document", Subject::Document),
+            ("list_tables", Subject::List),
+            ("query", Subject::Rows),
+            ("export_csv", Subject::Csv),
+            ("read_log", Subject::Log),
         ];
         let found = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
         found.map(|(_, subject)| *subject)
@@ -207,7 +216,7 @@ pub(crate) enum Outcome<'v> {
 #[derive(Debug)]
 pub(crate) struct Entry<'v> {
     pub(crate) subject: Subject,
-    /// The file's path or the document's name; empty for the list.
+    /// The file's path, the document's or the table's name; empty for the list.
     pub(crate) name: &'v str,
     /// Calls so far.
     pub(crate) attempts: u32,
@@ -280,7 +289,8 @@ impl<'v> Seen<'v> {
         let argument = match subject {
             Subject::List | Subject::Diffs => Some(""),
             Subject::Diff | Subject::File => seen.call.text("path"),
-            Subject::Document => seen.call.text("name"),
+            Subject::Document | Subject::Log => seen.call.text("name"),
+            Subject::Rows | Subject::Csv => seen.call.text("table"),
         };
         let name = argument.unwrap_or_default();
         let index = *self.by_subject.entry((subject, name)).or_insert_with(|| {
@@ -388,7 +398,11 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
 pub(crate) struct Listed {
     pub(crate) name: String,
     pub(crate) diff_is_whole: bool,
-    /// Stated sizes: of the diff, of the file, of the document.
+    /// What a table's stated format makes it.
+    pub(crate) format: Option<Subject>,
+    /// Stated number of a table's rows.
+    pub(crate) rows: Option<u64>,
+    /// Stated sizes: of the diff, of the file, of the document or table.
     pub(crate) diff_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
     pub(crate) size_bytes: Option<u64>,
@@ -401,7 +415,7 @@ impl Listed {
             Subject::List | Subject::Diffs => None,
             Subject::Diff => self.diff_bytes,
             Subject::File => self.file_bytes,
-            Subject::Document => self.size_bytes,
+            Subject::Document | Subject::Rows | Subject::Csv | Subject::Log => self.size_bytes,
         }
     }
 }
@@ -429,6 +443,13 @@ fn listed_entry(entry: &Value) -> Option<Listed> {
             text("status"),
             Some("added" | "new" | "A" | "deleted" | "removed" | "D")
         ),
+        format: match text("format") {
+            Some("rows") => Some(Subject::Rows),
+            Some("csv") => Some(Subject::Csv),
+            Some("log") => Some(Subject::Log),
+            Some(_) | None => None,
+        },
+        rows: number("rows"),
         diff_bytes: number("diff_bytes"),
         file_bytes: number("file_bytes"),
         size_bytes: number("size_bytes"),

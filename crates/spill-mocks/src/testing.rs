@@ -9,7 +9,7 @@ use spill_engine::{
 };
 use spill_scenario::{
     ChangedFile, Class, Document, FactsOrigin, Input, InputData, ModelSpec, Profile, Recipe,
-    ServedInput,
+    ServedInput, Table, TableFormat,
 };
 
 use crate::model::{Action, ToolCall};
@@ -58,6 +58,7 @@ pub(crate) fn review() -> InputData {
             file("c.rs", 30, 30),
         ],
         documents: Vec::new(),
+        tables: Vec::new(),
     }
 }
 
@@ -77,11 +78,55 @@ pub(crate) fn document() -> InputData {
     InputData {
         recipe: Recipe::Document,
         files: Vec::new(),
+        tables: Vec::new(),
         documents: vec![Document {
             name: "report.md".to_owned(),
             title: "Report".to_owned(),
             text,
         }],
+    }
+}
+
+/// Two tables and a log, each of some KB, with something to report at the start, in the middle and at the end.
+pub(crate) fn records() -> InputData {
+    let mut rows = String::from("[");
+    let mut csv = String::from("id,state,grams,trace_id,note\n");
+    let mut log = String::new();
+    for number in 0..120 {
+        let is_first_of = |each: usize| number % each == 7;
+        let status = if number == 60 { "disputed" } else { "new" };
+        let note = if is_first_of(50) {
+            "audit now"
+        } else {
+            "leave at door"
+        };
+        let comma = if number > 0 { "," } else { "" };
+        rows.push_str(&format!(
+            r#"{comma}{{"id":"o{number}","status":"{status}","total_cents":{number},"trace_id":"trc00000000000{number:02x}","note":"{note}"}}"#
+        ));
+        let state = if number == 60 { "lost" } else { "created" };
+        csv.push_str(&format!(
+            "s{number},{state},{number}0,trc00000000000{number:02x},{note}\n"
+        ));
+        let level = if is_first_of(55) { "ERROR" } else { "INFO " };
+        log.push_str(&format!(
+            "2026-03-01T00:00:00Z {level} step {number} of a batch\n"
+        ));
+    }
+    rows.push(']');
+    let table = |name: &str, format, text| Table {
+        name: name.to_owned(),
+        format,
+        rows: 120,
+        text,
+    };
+    InputData {
+        tables: vec![
+            table("orders", TableFormat::Rows, rows),
+            table("batch.log", TableFormat::Log, log),
+            table("sent.csv", TableFormat::Csv, csv),
+        ],
+        ..InputData::empty(Recipe::Records)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use spill_scenario::{ModelSpec, Recipe, ServedInput, strip_canaries};
+use spill_scenario::{ModelSpec, Recipe, ServedInput, TableFormat, strip_canaries};
 
 use crate::composite::heading_of;
 
@@ -94,6 +94,7 @@ impl ServedTools {
             (Recipe::Review, Offer::Plain) => &REVIEW_TOOLS,
             (Recipe::Review, Offer::Composite) => &COMPOSITE_REVIEW_TOOLS,
             (Recipe::Document, _) => &DOCUMENT_TOOLS,
+            (Recipe::Records, _) => &RECORDS_TOOLS,
         }
     }
 
@@ -103,14 +104,19 @@ impl ServedTools {
             (Recipe::Review, "read_diffs") if offer == Offer::Composite => {
                 self.composite(arguments)
             }
-            (Recipe::Review, "list_changed_files") | (Recipe::Document, "list_documents") => {
+            (Recipe::Review, "list_changed_files")
+            | (Recipe::Document, "list_documents")
+            | (Recipe::Records, "list_tables") => {
                 ToolOutcome::Text(self.whole("list", "", self.input.list_text()))
             }
             (Recipe::Review, "read_diff") => self.named("diff", "path", arguments),
             (Recipe::Review, "read_file") => self.named("file", "path", arguments),
             (Recipe::Review, "search") => self.search(arguments),
             (Recipe::Document, "read_document") => self.named("document", "name", arguments),
-            (Recipe::Review | Recipe::Document, _) => ToolOutcome::Unknown,
+            (Recipe::Records, "query") => self.named("table", "table", arguments),
+            (Recipe::Records, "export_csv") => self.named("export", "table", arguments),
+            (Recipe::Records, "read_log") => self.named("log", "name", arguments),
+            (Recipe::Review | Recipe::Document | Recipe::Records, _) => ToolOutcome::Unknown,
         }
     }
 
@@ -121,6 +127,9 @@ impl ServedTools {
         let text = match kind {
             "diff" => self.input.diff(name),
             "file" => self.input.file(name),
+            "table" => self.input.table(TableFormat::Rows, name),
+            "export" => self.input.table(TableFormat::Csv, name),
+            "log" => self.input.table(TableFormat::Log, name),
             _ => self.input.document(name),
         };
         match text {
@@ -282,6 +291,36 @@ static DOCUMENT_TOOLS: LazyLock<String> = LazyLock::new(|| {
             "read_document",
             "Returns the whole text of one document",
             json!({"name": {"type": "string", "description": "Name of a document"}}),
+            &["name"],
+        ),
+    ])
+});
+
+static RECORDS_TOOLS: LazyLock<String> = LazyLock::new(|| {
+    let table = json!({"type": "string", "description": "Name of a table"});
+    list_result(&[
+        tool(
+            "list_tables",
+            "Lists tables, exports and logs with their format, rows and sizes, as a JSON array",
+            json!({}),
+            &[],
+        ),
+        tool(
+            "query",
+            "Returns the rows of one table of the format rows, as a JSON array",
+            json!({"table": table}),
+            &["table"],
+        ),
+        tool(
+            "export_csv",
+            "Returns one table of the format csv as comma-separated values",
+            json!({"table": table}),
+            &["table"],
+        ),
+        tool(
+            "read_log",
+            "Returns the text of one log",
+            json!({"name": {"type": "string", "description": "Name of a log"}}),
             &["name"],
         ),
     ])

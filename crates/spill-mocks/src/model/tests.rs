@@ -1,7 +1,7 @@
 use spill_scenario::InputData;
 
 use super::*;
-use crate::testing::{Agent, document, mock_run, review, spec};
+use crate::testing::{Agent, document, mock_run, records, review, spec};
 
 /// Runs an agent to its answer: the calls by turn, and the answer.
 fn play(run: &MockRun, agent: &mut Agent) -> (Vec<Vec<String>>, String) {
@@ -42,6 +42,18 @@ fn a_selective_reviewer_reads_a_stored_file_around_its_hunk() {
 }
 
 #[test]
+fn tables_are_read_by_the_tool_for_their_format() {
+    let inline = check_play("records_inline", records(), Profile::Diligent, usize::MAX);
+    let stored = check_play("records_diligent", records(), Profile::Diligent, 4000);
+    assert_eq!(inline, stored);
+    // Rows in the middle are not in a preview, the start and the list are.
+    let hasty = check_play("records_hasty", records(), Profile::Hasty, 4000);
+    let has = |text: &str| hasty.contains(text);
+    assert!(has("orders: rows: 120") && has("orders: columns: id") && has("sent.csv: first: s0"));
+    assert!(inline.contains("orders: disputed: o60") && !has("disputed") && !has("lost"));
+}
+
+#[test]
 fn a_selective_reader_keeps_the_last_slice_of_its_budget_for_the_end() {
     let answer = check_play("document_selective", document(), Profile::Selective, 20_000);
     assert!(
@@ -76,9 +88,9 @@ fn check_policy(name: &str, options: &serde_json::Value, data: InputData, profil
 
 #[test]
 fn results_stored_under_each_policy_are_read_back() {
-    let cap = |layout: &str| serde_json::json!({"maxInlineBytes": 10_000, "layout": layout});
-    let limit = serde_json::json!({"maxPayloadBytes": 10_000});
-    for data in [document, review] {
+    let cap = |layout: &str| serde_json::json!({"maxInlineBytes": 4000, "layout": layout});
+    let limit = serde_json::json!({"maxPayloadBytes": 4000});
+    for data in [document, review, records] {
         check_policy("inline-cap", &cap("marked"), data(), Profile::Diligent);
         check_policy("inline-cap", &cap("glued"), data(), Profile::Diligent);
         check_policy("envelope", &limit, data(), Profile::Diligent);

@@ -29,7 +29,7 @@ pub(super) fn scenario(
         source,
         &raw.recipe,
         "recipe",
-        &[("review", Recipe::Review), ("document", Recipe::Document)],
+        &[Recipe::Review, Recipe::Document, Recipe::Records].map(|one| (one.as_str(), one)),
     )?;
     let system = not_blank(source, &raw.system, "system")?;
     let prompt = not_blank(source, &raw.prompt, "prompt")?;
