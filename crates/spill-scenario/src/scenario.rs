@@ -57,6 +57,8 @@ pub struct ModelSpec {
     pub max_findings: u64,
     /// Regular expressions of the user's own that count as findings beside the recipe's rules.
     pub patterns: Vec<String>,
+    /// Whether the diffs of a review are asked for with one call of a composite tool.
+    pub composite: bool,
 }
 
 impl ModelSpec {

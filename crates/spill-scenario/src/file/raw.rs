@@ -70,6 +70,7 @@ pub(super) struct RawModel {
     pub(super) max_findings: Option<Spanned<u64>>,
     #[serde(default)]
     pub(super) patterns: Vec<Spanned<String>>,
+    pub(super) composite: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -81,6 +81,9 @@ fn what_is_left_out_has_the_defaults() {
     assert_eq!(scenario.model.population, defaults::POPULATION.into());
     assert_eq!(scenario.configurations[1].threshold_bytes, Some(131_072));
     assert_eq!(scenario.inputs[0].class, spill_record::Class::Small);
+    assert!(!scenario.model.composite);
+    let composite = format!("{PLAIN}[model]\ncomposite = true\n");
+    assert!(load_text(composite).expect("a scenario").model.composite);
 }
 
 #[test]
@@ -153,6 +156,14 @@ fn impossible_values() {
         table("[limits]\nmax_runs = 9"),
         table("[model]\nslice_bytes = 0"),
         table("[model]\nname = \"a b\""),
+        table("[model]\ncomposite = \"yes\""),
+        format!(
+            "a document with a composite tool\n    {}",
+            error_of(format!(
+                "{}\n[model]\ncomposite = true\n",
+                PLAIN.replace("recipe = \"review\"", "recipe = \"document\"")
+            ))
+        ),
         table("[model]\npatterns = [\"(open\"]"),
         table("[model]\npopulation = { selective = 0.6, hasty = 0.1 }"),
         table("[model]\npopulation = { selective = 1.5, hasty = -0.5 }"),
@@ -481,6 +492,88 @@ fn the_checked_in_scenarios_load_from_disk_as_they_are_built_in() {
         from_disk,
         crate::built_in().expect("the built-in scenarios load")
     );
+}
+
+fn checked_in(name: &str) -> Scenario {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    load(&root.join(name)).expect("a scenario")
+}
+
+/// Name, policy, store and limit of each configuration.
+fn configurations_of(scenario: &Scenario) -> Vec<String> {
+    let shown = scenario.configurations.iter().map(|one| {
+        let limit = one.threshold_bytes.map_or(0, |limit| limit);
+        format!("{} {} {} {limit}", one.name, one.policy, one.store)
+    });
+    shown.collect()
+}
+
+#[test]
+fn the_policies_are_compared_on_the_built_in_inputs() {
+    let pairs = [
+        ("policies.toml", "review.toml"),
+        ("policies-document.toml", "document.toml"),
+    ];
+    let scenarios: Vec<_> = pairs
+        .iter()
+        .map(|(name, like)| {
+            let (scenario, like) = (checked_in(name), checked_in(like));
+            let same = Scenario {
+                name: like.name.clone(),
+                configurations: like.configurations.clone(),
+                ..scenario.clone()
+            };
+            assert_eq!(same, like, "{name}");
+            scenario
+        })
+        .collect();
+    assert_eq!(
+        configurations_of(&scenarios[0]),
+        [
+            "off workflow-step memory 0",
+            "workflow-step workflow-step memory 32768",
+            "inline-cap inline-cap memory 32768",
+            "envelope envelope memory 32768",
+            "inline-cap-file inline-cap file 32768",
+        ]
+    );
+    let options = crate::PlanOptions {
+        base_seed: 1,
+        stage: crate::Stage::Full,
+        repetitions: None,
+    };
+    let plan = crate::expand(scenarios, options).expect("they fit into one plan");
+    assert_eq!(plan.record.runs.len(), 100);
+}
+
+#[test]
+fn records_are_replayed_at_four_sizes_and_each_policys_default() {
+    let scenario = checked_in("records.toml");
+    let mut shown = configurations_of(&scenario);
+    assert_eq!(shown.remove(0), "off workflow-step memory 0");
+    let limits = |policy: &str| -> Vec<u64> {
+        let of = scenario
+            .configurations
+            .iter()
+            .filter(|one| one.policy == policy && one.enabled);
+        of.filter_map(|one| one.threshold_bytes).collect()
+    };
+    let sizes = [10, 15, 20, 25].map(|size| size * 1024);
+    for (policy, default) in [
+        ("workflow-step", 131_072),
+        ("inline-cap", 50_000),
+        ("envelope", 10_240),
+    ] {
+        let mut expected: Vec<u64> = sizes.into_iter().filter(|size| *size != default).collect();
+        expected.insert(0, default);
+        assert_eq!(limits(policy), expected, "{policy}");
+    }
+    let of_default = &scenario.configurations[1];
+    assert!(of_default.shipped && of_default.env.is_empty());
+    assert_eq!(scenario.inputs[0].facts.len(), 19);
+    assert_eq!(scenario.inputs[0].class, spill_record::Class::Large);
+    let natural = super::natural_class(&scenario.inputs[0].data);
+    assert_eq!(natural, scenario.inputs[0].class);
 }
 
 #[test]
