@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::measure::{Bytes, line_count, serialised_size};
+use crate::measure::{Measure, line_count, serialised_size};
 use crate::read::READ_TOOL;
 use crate::reference::Reference;
 use crate::settings::Threshold;
@@ -29,12 +29,12 @@ struct Summary<'a> {
 /// The summary of `text`, as compact JSON.
 ///
 /// It is smaller than what it replaces in each sense at once: at most [`SUMMARY_LIMIT_BYTES`] long, shorter than `text`, and
-/// shorter than `measured` when it is itself serialised as a JSON string (there a quote of the head takes four bytes). Head
+/// shorter than what was measured when it is itself serialised as a JSON string (there a quote of the head takes four bytes). Head
 /// and tail give way; they are whole characters, disjoint, and at most 1,024 bytes each. This holds for every text that
 /// reaches the lowest threshold: 683 bytes at least, as an escape is at most six bytes long.
 pub(crate) fn render(
     text: &str,
-    measured: Bytes,
+    measure: Measure,
     structure: String,
     reference: &Reference,
     cap: Threshold,
@@ -43,7 +43,7 @@ pub(crate) fn render(
         spilled: true,
         spillover_ref: reference.to_string(),
         size_bytes: text.len() as u64,
-        lines: line_count(text),
+        lines: measure.lines.unwrap_or_else(|| line_count(text)),
         structure,
         head: "",
         tail: "",
@@ -53,7 +53,8 @@ pub(crate) fn render(
     let limit = SUMMARY_LIMIT_BYTES.min((text.len() as u64).saturating_sub(1));
     let room = Room {
         encoded: limit.saturating_sub(frame.len() as u64),
-        wire: measured
+        wire: measure
+            .serialised
             .get()
             .saturating_sub(1)
             .saturating_sub(serialised_size(&frame).get()),

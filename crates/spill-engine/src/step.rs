@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::coverage::Again;
-use crate::measure::Bytes;
+use crate::measure::{Bytes, Measure};
 use crate::observer::{BudgetWarning, Observer, Unobserved, Usage};
 use crate::policy::{Decision, decide};
 use crate::preview;
@@ -131,19 +131,19 @@ impl StepSpill {
         let text = SharedText::from(text);
         let measured = self.measures(tool).then(|| source.measured(&text));
         let placement = match measured {
-            Some(size) => self.place(call, tool, &text, size),
+            Some(measure) => self.place(call, tool, &text, measure.serialised),
             None if tool == READ_TOOL => Placement::Inline(InlineReason::ReadTool),
             None => Placement::Inline(InlineReason::Off),
         };
         let prompt = match (placement, measured) {
-            (Placement::Stored, Some(size)) => self.preview(call, &text, size, &source),
+            (Placement::Stored, Some(measure)) => self.preview(call, &text, measure, &source),
             _ => PromptText::Inline(text.clone()),
         };
         Admitted {
             record_text: text,
             prompt,
             placement,
-            measured,
+            measured: measured.map(|measure| measure.serialised),
             is_error,
         }
     }
@@ -242,14 +242,20 @@ impl StepSpill {
         placement
     }
 
-    fn preview(&self, call: CallId, text: &SharedText, size: Bytes, source: &Source) -> PromptText {
+    fn preview(
+        &self,
+        call: CallId,
+        text: &SharedText,
+        measure: Measure,
+        source: &Source,
+    ) -> PromptText {
         let reference = Reference {
             step: self.step.clone(),
             call,
         };
         let summary = preview::render(
             text,
-            size,
+            measure,
             source.structure_hint(text),
             &reference,
             self.settings.threshold,
