@@ -109,8 +109,8 @@ impl pulp::NullaryFnOnce for Counting<'_> {
         let mut counts = Counts::default();
         for block in self.0.chunks(LANES * ROWS) {
             let [line_feeds, controls, backslashed] = block_counts(block);
-            // In most texts the only controls are line feeds, which take two bytes.
-            let long = if controls == line_feeds {
+            // In most texts the only controls are line feeds, in most others tabs and carriage returns too: two bytes each.
+            let long = if controls == line_feeds || controls == line_feeds + blanks(block) {
                 0
             } else {
                 long_controls(block)
@@ -143,19 +143,29 @@ fn block_counts(block: &[u8]) -> [u64; 3] {
     ]
 }
 
+/// Tabs and carriage returns.
+#[inline(always)]
+fn blanks(block: &[u8]) -> u64 {
+    count(block, |byte| u8::from((byte == b'\t') | (byte == b'\r')))
+}
+
 /// Controls that take six bytes.
 #[inline(always)]
 fn long_controls(block: &[u8]) -> u64 {
-    let long = |byte: u8| {
+    count(block, |byte| {
         let short = (byte.wrapping_sub(8) < 6) & (byte != 11);
         u8::from((byte < 0x20) & !short)
-    };
+    })
+}
+
+#[inline(always)]
+fn count(block: &[u8], counts: impl Fn(u8) -> u8 + Copy) -> u64 {
     let mut lanes = [0_u8; LANES];
     let (rows, rest) = block.as_chunks::<LANES>();
     for row in rows {
-        count_row(&mut lanes, row, long);
+        count_row(&mut lanes, row, counts);
     }
-    sum(&lanes) + sum_of(rest, long)
+    sum(&lanes) + sum_of(rest, counts)
 }
 
 #[inline(always)]

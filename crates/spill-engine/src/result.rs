@@ -9,7 +9,7 @@ use crate::hint;
 use crate::measure::Measure;
 
 /// One content block of a tool result. `Debug` shows sizes, not content.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Block {
     /// A text block.
     Text(String),

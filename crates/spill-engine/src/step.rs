@@ -13,6 +13,7 @@ use crate::read::{READ_TOOL, ReadAnswer, ReadError, Readable, reference_in};
 use crate::reference::{CallId, Reference, StepId};
 use crate::result::{Source, ToolResult, result_string};
 use crate::settings::Settings;
+use crate::shaped::Canonical;
 use crate::shared_text::SharedText;
 use crate::store::Store;
 use crate::stores::{ByteRange, ReadFailure, Slice};
@@ -43,6 +44,8 @@ pub struct Admitted {
     pub placement: Placement,
     /// The result's serialised size; `None` where nothing was measured (policy off, read tool).
     pub measured: Option<Bytes>,
+    /// The result as values, untouched.
+    pub canonical: Canonical,
     /// The tool said that it failed.
     pub is_error: bool,
 }
@@ -144,6 +147,7 @@ impl StepSpill {
             prompt,
             placement,
             measured: measured.map(|measure| measure.serialised),
+            canonical: source.into(),
             is_error,
         }
     }

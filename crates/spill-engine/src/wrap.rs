@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::envelope::{Envelope, EnvelopeOptions};
 use crate::inline_cap::{InlineCap, InlineCapOptions, OptionsError};
 use crate::result::{Block, ToolResult};
-use crate::shaped::{Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict};
+use crate::shaped::{Call, Kept, Policy, Shaped, Spilled, Verdict};
 use crate::step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
 use crate::stores::SpillStore;
 
@@ -198,7 +198,6 @@ impl Policy for StepSpill {
         if call.sub_call.is_some() {
             return Shaped::kept(result, Kept::Nested);
         }
-        let canonical = Canonical::of(&result);
         let admitted = self.admit(call.call, call.tool, result);
         let verdict = verdict_of(&admitted, call);
         let prompt = match admitted.prompt {
@@ -210,7 +209,7 @@ impl Policy for StepSpill {
             prompt,
             measured: admitted.measured,
             verdict,
-            canonical,
+            canonical: admitted.canonical,
             is_error: admitted.is_error,
         }
     }
