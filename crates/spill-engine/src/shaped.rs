@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::arriving::{ArrivingResult, Gathered};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::reference::{CallId, Reference};
@@ -220,6 +221,8 @@ pub enum Kept {
     Taken,
     /// The step has released its store.
     Released,
+    /// Shaping the copy for the log broke down.
+    Broken,
     /// It should have been replaced.
     Warned(Warning),
 }
@@ -371,4 +374,10 @@ pub trait Policy: Send + Sync {
 
     /// Decides about a result and says what stands in the prompt for it. Never fails a call and never adds bytes.
     fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped;
+
+    /// Takes a text result while it is still arriving. What passes the limit goes to the store as it comes, where the policy
+    /// has one outside memory; the replacement is the one that [`shape`](Self::shape) gives for the same text.
+    fn begin<'a>(&'a self, call: Call<'a>) -> Box<dyn ArrivingResult + 'a> {
+        Box::new(Gathered::new(self, call))
+    }
 }

@@ -12,7 +12,7 @@ use crate::preview;
 use crate::read::{READ_TOOL, ReadAnswer, ReadError, Readable, reference_in};
 use crate::reference::{CallId, Reference, StepId};
 use crate::result::{Source, ToolResult, result_string};
-use crate::settings::Settings;
+use crate::settings::{Settings, Threshold};
 use crate::shaped::Canonical;
 use crate::shared_text::SharedText;
 use crate::store::Store;
@@ -126,6 +126,21 @@ impl StepSpill {
     /// The text is moved, not copied. Parallel calls may admit at the same time: checking the budget and adding to it is one
     /// step.
     pub fn admit(&self, call: CallId, tool: &str, result: ToolResult) -> Admitted {
+        self.admit_from(self.settings.threshold, call, tool, result)
+    }
+
+    /// The same with another threshold for this one result, as the bound of a whole turn asks for. Reads keep the step's own.
+    pub fn admit_from(
+        &self,
+        threshold: Threshold,
+        call: CallId,
+        tool: &str,
+        result: ToolResult,
+    ) -> Admitted {
+        let settings = Settings {
+            threshold,
+            ..self.settings
+        };
         let ToolResult {
             blocks,
             structured,
@@ -133,12 +148,12 @@ impl StepSpill {
         } = result;
         let (text, source) = result_string(blocks, structured);
         let text = SharedText::from(text);
-        let short = source.at_most(&text) < Bytes::new(self.settings.threshold.get());
+        let short = source.at_most(&text) < Bytes::new(settings.threshold.get());
         let measured = (self.measures(tool) && !short).then(|| source.measured(&text));
         let placement = match measured {
-            Some(measure) => self.place(call, tool, &text, measure.serialised),
+            Some(measure) => self.place(call, tool, &text, measure.serialised, &settings),
             None if tool == READ_TOOL => Placement::Inline(InlineReason::ReadTool),
-            None if self.measures(tool) => self.place(call, tool, &text, Bytes::ZERO),
+            None if self.measures(tool) => self.place(call, tool, &text, Bytes::ZERO, &settings),
             None => Placement::Inline(InlineReason::Off),
         };
         let prompt = match (placement, measured) {
@@ -238,8 +253,15 @@ impl StepSpill {
         self.settings.enabled.is_on() && tool != READ_TOOL
     }
 
-    fn place(&self, call: CallId, tool: &str, text: &SharedText, size: Bytes) -> Placement {
-        let (placement, warning) = self.lock().place(call, tool, text, size, &self.settings);
+    fn place(
+        &self,
+        call: CallId,
+        tool: &str,
+        text: &SharedText,
+        size: Bytes,
+        settings: &Settings,
+    ) -> Placement {
+        let (placement, warning) = self.lock().place(call, tool, text, size, settings);
         if placement == Placement::Stored {
             self.observer.stored(tool, size.get());
         }

@@ -11,8 +11,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use spill_agent::{
-    AbortSignal, ChatRequest, ModelFailure, ModelPort, ModelReply, StepJob, StepResult, ToolCall,
-    ToolFailure, ToolPort, ToolSpec, Usage, run_step,
+    AbortSignal, ChatRequest, ModelFailure, ModelPort, ModelReply, SpillSettings, StepJob,
+    StepResult, ToolAnswer, ToolCall, ToolFailure, ToolPort, ToolSpec, Usage, run_step,
 };
 use spill_engine::{Settings, Switch, Threshold, ToolResult};
 
@@ -195,7 +195,7 @@ impl ToolPort for TextTools {
         &self,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<ToolResult, ToolFailure> {
+    ) -> Result<ToolAnswer, ToolFailure> {
         self.called.fetch_add(1, Ordering::Relaxed);
         let number = |key: &str| arguments.get(key).and_then(Value::as_u64).unwrap_or(0);
         tokio::time::sleep(Duration::from_millis(number("ms"))).await;
@@ -205,7 +205,7 @@ impl ToolPort for TextTools {
             "hang" => std::future::pending().await,
             _ => {
                 let size = usize::try_from(number("size")).expect("a small size");
-                Ok(ToolResult::text(text_of(size)))
+                Ok(ToolResult::text(text_of(size)).into())
             }
         }
     }
@@ -237,7 +237,7 @@ pub(crate) fn threshold(bytes: u64) -> Settings {
 }
 
 /// Runs the job of [`job`] with the tools of [`TOOLS`].
-pub(crate) async fn run(settings: Settings, model: &ScriptedModel) -> StepResult {
+pub(crate) async fn run(settings: impl Into<SpillSettings>, model: &ScriptedModel) -> StepResult {
     run_step(&job(), settings, model, &TOOLS, &AbortSignal::never()).await
 }
 
