@@ -376,7 +376,7 @@ impl Worker {
             command: options
                 .subject
                 .command(&options.spillgate, &["--job".into(), job.into()]),
-            env: &process::filled(env, planned.seed),
+            env: &process::filled(env, &dirs, planned.seed),
             timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
         };
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {

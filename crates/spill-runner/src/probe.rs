@@ -95,7 +95,7 @@ async fn ask(
         command: options
             .subject
             .command(&options.spillgate, &["--print-settings".into()]),
-        env: &process::filled(&configuration.env, 0),
+        env: &process::filled(&configuration.env, dirs, 0),
         timeout: PROBE_TIMEOUT,
     };
     let (_never, stop) = watch::channel(false);

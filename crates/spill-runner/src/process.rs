@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -27,9 +28,6 @@ pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
 
 /// The declared state folder, by the name that findings use.
 pub(crate) const STATE: &str = "state";
-/// The state folder as a path relative to the subject's working folder, so that prompts that show it
-/// are equal in all runs.
-const STATE_PATH: &str = "../state";
 /// Where the built-in subject takes the seed of a store's names from.
 const STORE_SEED: &str = "SPILLGATE_STORE_SEED";
 
@@ -39,8 +37,14 @@ pub(crate) fn declares_state(env: &BTreeMap<String, String>) -> bool {
 }
 
 /// The environment of one run: the state folder's path filled in, and the seed that names come from.
-pub(crate) fn filled(env: &BTreeMap<String, String>, seed: u64) -> BTreeMap<String, String> {
-    let fill = |value: &String| value.replace(STATE_PLACEHOLDER, STATE_PATH);
+pub(crate) fn filled(
+    env: &BTreeMap<String, String>,
+    dirs: &RunDirs,
+    seed: u64,
+) -> BTreeMap<String, String> {
+    let state = dirs.place(STATE);
+    let state = state.to_string_lossy();
+    let fill = |value: &String| value.replace(STATE_PLACEHOLDER, &state);
     let mut filled: BTreeMap<String, String> = env
         .iter()
         .map(|(name, value)| (name.clone(), fill(value)))
@@ -57,6 +61,8 @@ impl RunDirs {
         for place in PLACES.iter().chain(&[STATE, "harness"]) {
             fs::create_dir(root.join(place))?;
         }
+        // A store keeps results only where nobody else can read them.
+        fs::set_permissions(root.join(STATE), fs::Permissions::from_mode(0o700))?;
         Ok(Self { root })
     }
 
@@ -225,14 +231,17 @@ mod tests {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect::<BTreeMap<_, _>>()
         };
+        let dirs = RunDirs {
+            root: "/runs/1".into(),
+        };
         let check = |value, want| {
             let want = env(&[("A", want), (STORE_SEED, "7")]);
-            assert_eq!(filled(&env(&[("A", value)]), 7), want);
+            assert_eq!(filled(&env(&[("A", value)]), &dirs, 7), want);
         };
-        check("{state}/spill", "../state/spill");
+        check("{state}/spill", "/runs/1/state/spill");
         check("{home} {{ }}", "{home} {{ }}");
         let own = env(&[(STORE_SEED, "3")]);
-        assert_eq!(filled(&own, 7), own);
+        assert_eq!(filled(&own, &dirs, 7), own);
         assert!(declares_state(&env(&[("A", "{state}")])));
         assert!(!declares_state(&env(&[("A", "state")])));
     }
