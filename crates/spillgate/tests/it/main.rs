@@ -8,6 +8,7 @@ mod accept;
 mod bad_input;
 mod ci;
 mod planted_faults;
+mod policies;
 mod processes;
 mod program;
 mod schemas;
