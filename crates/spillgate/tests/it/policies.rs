@@ -1,14 +1,14 @@
 //! The three policies side by side: settings, columns, reading back, stores, composite tools.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use spill_record::MEASURED_COLUMNS;
 
-use crate::program::{Row, accept, folder, program, repository, rows, scenario_with, spillgate};
+use crate::program::{
+    Mock, Row, accept, folder, program, repository, rows, scenario_with, spillgate,
+};
 
 const POLICIES: [(&str, &str, &str); 4] = [
     ("workflow-step", "workflow-step", "memory"),
@@ -143,47 +143,12 @@ fn a_composite_tool_gets_its_own_calls_whole_and_its_result_is_bounded() {
     }
 }
 
-/// `spillgate mock`, ended with the test.
-struct Mock {
-    child: Child,
-    llm: String,
-    tools: String,
-}
-
-impl Mock {
-    fn start(scenario: &str) -> Self {
-        let mut child = program()
-            .args(["mock", "--scenario", scenario])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut address = || {
-            let line = lines.next().unwrap().unwrap();
-            line.split(' ').next_back().unwrap().to_owned()
-        };
-        let (llm, tools) = (address(), address());
-        Self { child, llm, tools }
-    }
-}
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 #[test]
 fn the_log_of_a_composite_call_is_bounded_under_inline_cap_and_whole_elsewhere() {
     let folder = folder();
-    let mock = Mock::start(&composite_scenario(folder.path()));
-    let job = folder.path().join("job.json");
-    let text = json!({
-        "stepId": "composite", "model": "simulated-1", "prompt": "Review the change.",
-        "llmUrl": mock.llm, "mcpUrl": mock.tools, "iterationLimit": 200,
-    });
-    fs::write(&job, text.to_string()).unwrap();
+    let scenario = composite_scenario(folder.path());
+    let mock = Mock::start(&["--scenario", &scenario]);
+    let job = mock.job(folder.path(), 60_000);
     let logged = |policy: &str, options: &str| -> Vec<usize> {
         let output = program()
             .arg("step")
