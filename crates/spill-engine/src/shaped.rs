@@ -295,7 +295,7 @@ pub struct Shaped {
 }
 
 /// A tool result as values. `Debug` shows no content.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Canonical {
     /// One text: [`Shaped::record_text`].
     Text,
@@ -315,12 +315,12 @@ impl fmt::Debug for Canonical {
     }
 }
 
-impl Canonical {
-    pub(crate) fn of(result: &ToolResult) -> Self {
-        match (result.blocks.as_slice(), &result.structured) {
-            ([Block::Text(_)], _) => Self::Text,
-            ([], Some(value)) => Self::Value(value.clone()),
-            (blocks, _) => Self::Blocks(blocks.to_vec()),
+impl From<Source> for Canonical {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Text => Self::Text,
+            Source::Blocks(blocks) => Self::Blocks(blocks),
+            Source::Structured(value) => Self::Value(value),
         }
     }
 }
@@ -344,11 +344,7 @@ impl Opened {
         let (text, source) = result_string(result.blocks, result.structured);
         Self {
             text: text.into(),
-            canonical: match source {
-                Source::Text => Canonical::Text,
-                Source::Blocks(blocks) => Canonical::Blocks(blocks),
-                Source::Structured(value) => Canonical::Value(value),
-            },
+            canonical: source.into(),
             is_error: result.is_error,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::coverage::Again;
-use crate::measure::Bytes;
+use crate::measure::{Bytes, Measure};
 use crate::observer::{BudgetWarning, Observer, Unobserved, Usage};
 use crate::policy::{Decision, decide};
 use crate::preview;
@@ -13,6 +13,7 @@ use crate::read::{READ_TOOL, ReadAnswer, ReadError, Readable, reference_in};
 use crate::reference::{CallId, Reference, StepId};
 use crate::result::{Source, ToolResult, result_string};
 use crate::settings::{Settings, Threshold};
+use crate::shaped::Canonical;
 use crate::shared_text::SharedText;
 use crate::store::Store;
 use crate::stores::{ByteRange, ReadFailure, Slice};
@@ -43,6 +44,8 @@ pub struct Admitted {
     pub placement: Placement,
     /// The result's serialised size; `None` where nothing was measured (policy off, read tool).
     pub measured: Option<Bytes>,
+    /// The result as values, untouched.
+    pub canonical: Canonical,
     /// The tool said that it failed.
     pub is_error: bool,
 }
@@ -146,19 +149,20 @@ impl StepSpill {
         let text = SharedText::from(text);
         let measured = self.measures(tool).then(|| source.measured(&text));
         let placement = match measured {
-            Some(size) => self.place(call, tool, &text, size, &settings),
+            Some(measure) => self.place(call, tool, &text, measure.serialised, &settings),
             None if tool == READ_TOOL => Placement::Inline(InlineReason::ReadTool),
             None => Placement::Inline(InlineReason::Off),
         };
         let prompt = match (placement, measured) {
-            (Placement::Stored, Some(size)) => self.preview(call, &text, size, &source),
+            (Placement::Stored, Some(measure)) => self.preview(call, &text, measure, &source),
             _ => PromptText::Inline(text.clone()),
         };
         Admitted {
             record_text: text,
             prompt,
             placement,
-            measured,
+            measured: measured.map(|measure| measure.serialised),
+            canonical: source.into(),
             is_error,
         }
     }
@@ -264,14 +268,20 @@ impl StepSpill {
         placement
     }
 
-    fn preview(&self, call: CallId, text: &SharedText, size: Bytes, source: &Source) -> PromptText {
+    fn preview(
+        &self,
+        call: CallId,
+        text: &SharedText,
+        measure: Measure,
+        source: &Source,
+    ) -> PromptText {
         let reference = Reference {
             step: self.step.clone(),
             call,
         };
         let summary = preview::render(
             text,
-            size,
+            measure,
             source.structure_hint(text),
             &reference,
             self.settings.threshold,

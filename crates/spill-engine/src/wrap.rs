@@ -10,7 +10,7 @@ use crate::envelope::{Envelope, EnvelopeOptions, Storage};
 use crate::inline_cap::{InlineCap, InlineCapOptions, OptionsError};
 use crate::measure::Bytes;
 use crate::result::{Block, ToolResult};
-use crate::shaped::{Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict};
+use crate::shaped::{Call, Kept, Policy, Shaped, Spilled, Verdict};
 use crate::step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
 use crate::stores::{FileOptions, FileStore, MemoryOptions, MemoryStore, Names, SpillStore};
 
@@ -239,7 +239,6 @@ impl Policy for StepSpill {
         if call.sub_call.is_some() {
             return Shaped::kept(result, Kept::Nested);
         }
-        let canonical = Canonical::of(&result);
         let admitted = self.admit(call.call, call.tool, result);
         let verdict = verdict_of(&admitted, call);
         let prompt = match admitted.prompt {
@@ -251,7 +250,7 @@ impl Policy for StepSpill {
             prompt,
             measured: admitted.measured,
             verdict,
-            canonical,
+            canonical: admitted.canonical,
             is_error: admitted.is_error,
         }
     }

@@ -17,6 +17,9 @@ use crate::stores::{ItemHead, ItemName, StoreError, StoredItem};
 /// How many bytes a stream reserves ahead.
 const AHEAD_BYTES: u64 = 1 << 20;
 
+/// Bytes that are summed and then written while the processor's cache still holds them.
+const PIECE_BYTES: usize = 256 << 10;
+
 /// Whether a finished item survives a loss of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -95,9 +98,11 @@ impl Writer {
         if after > self.covers {
             self.extend(after)?;
         }
-        sys::write_all(&self.file, bytes)
-            .map_err(|error| StoreError::io("writing a result", &error))?;
-        self.sums.add(bytes);
+        for piece in bytes.chunks(PIECE_BYTES) {
+            self.sums.add(piece);
+            sys::write_all(&self.file, piece)
+                .map_err(|error| StoreError::io("writing a result", &error))?;
+        }
         self.written = after;
         Ok(())
     }
