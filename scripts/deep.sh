@@ -16,8 +16,29 @@ for seed in $(seq 1 10); do
     case $? in 0 | 3 | 4) ;; *) echo "seed $seed ended without a verdict"; failed=1 ;; esac
 done
 
-if command -v cargo-mutants >/dev/null; then
+# Known faults, each of which a named test must catch.
+python3 scripts/mutations.py || failed=1
+
+# What a fuzz target finds is kept in crates/spill-engine/fuzz/artifacts. The tree's corpus is read, new inputs are not kept.
+if cargo fuzz --version >/dev/null 2>&1 && cargo +nightly --version >/dev/null 2>&1; then
+    for target in previews ranges pointers references names; do
+        mkdir -p "$out/corpus/$target"
+        (cd crates/spill-engine && cargo +nightly fuzz run "$target" "$out/corpus/$target" "fuzz/corpus/$target" -- \
+            -max_total_time="${FUZZ_SECONDS:-60}" -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0) || failed=1
+    done
+else
+    echo "NOT RUN: cargo fuzz (cargo install cargo-fuzz, rustup toolchain install nightly)"
+fi
+
+if cargo +nightly miri --version >/dev/null 2>&1; then
+    bash scripts/miri.sh || failed=1
+else
+    echo "NOT RUN: miri (rustup +nightly component add miri rust-src)"
+fi
+
+if cargo mutants --version >/dev/null 2>&1; then
     cargo mutants -p spill-verdict || failed=1
+    cargo mutants -p spill-engine || failed=1
 else
     echo "NOT RUN: cargo mutants (cargo install cargo-mutants)"
 fi
