@@ -7,6 +7,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::rows_preview::{Block, announces_rows, blocks};
+
 /// A longer summary is not looked for.
 const SUMMARY_LIMIT: usize = 64 * 1024;
 /// A notice is looked for in this many bytes at the end.
@@ -41,6 +43,8 @@ pub(crate) struct Preview {
     pub(crate) head: String,
     /// What it shows of the end.
     pub(crate) tail: String,
+    /// What it shows between, in order.
+    pub(crate) rows: Vec<Block>,
 }
 
 impl Preview {
@@ -98,27 +102,38 @@ fn summary(text: &str) -> Option<Preview> {
         lines: Some(summary.lines),
         head: summary.head,
         tail: summary.tail,
+        rows: Vec::new(),
     })
 }
 
-/// Ends of a text, and as the last line `(Omitted N bytes. Full formatted result stored at: REFERENCE. HINT)`.
+/// Ends of a text or rows of it, and as the last line
+/// `(Omitted N bytes. Full formatted result stored at: REFERENCE. HINT)`, of rows `(Shown in parts, N bytes. …)`.
 fn notice(text: &str) -> Option<Preview> {
+    const PARTS: &str = "(Shown in parts, ";
+    const OMITTED: &str = "(Omitted ";
     let from = text.floor_char_boundary(text.len().saturating_sub(NOTICE_LIMIT));
-    let at = from + text[from..].rfind("(Omitted ")?;
-    let notice = text[at..].strip_prefix("(Omitted ")?.strip_suffix(')')?;
+    let last = |start| text[from..].rfind(start).map(|at| from + at);
+    let at = last(OMITTED).max(last(PARTS))?;
+    let in_parts = text[at..].starts_with(PARTS);
+    let start = if in_parts { PARTS } else { OMITTED };
+    let notice = text[at..].strip_prefix(start)?.strip_suffix(')')?;
     let kept = match at {
         0 => "",
         _ => text[..at].strip_suffix("\n\n")?,
     };
-    let (omitted, rest) = notice.split_once(" bytes. Full formatted result stored at: ")?;
-    let omitted: u64 = omitted.parse().ok()?;
-    let (kept, said_first) = without_first_line(kept, omitted);
+    let (count, rest) = notice.split_once(" bytes. Full formatted result stored at: ")?;
+    let count: u64 = count.parse().ok()?;
+    let (kept, said_first) = without_first_line(kept, count);
     let reference = match said_first {
         Some(reference) if rest.starts_with(reference) => reference,
         Some(_) | None => rest
             .split_once(". ")
             .map_or_else(|| rest.strip_suffix('.'), |(reference, _)| Some(reference))?,
     };
+    if in_parts {
+        return Some(of_rows(Kind::Notice, reference, count, kept));
+    }
+    let omitted = count;
     let (head, tail, shown) = ends(kept, omitted);
     Some(Preview {
         kind: Kind::Notice,
@@ -127,7 +142,26 @@ fn notice(text: &str) -> Option<Preview> {
         lines: None,
         head: head.to_owned(),
         tail: tail.to_owned(),
+        rows: Vec::new(),
     })
+}
+
+/// A preview of rows: what stands at the start is the head, what reaches the end the tail.
+fn of_rows(kind: Kind, reference: &str, size: u64, shown: &str) -> Preview {
+    let mut rows = blocks(shown, size);
+    let head = rows.first().is_some_and(|first| first.offset == 0);
+    let head = head.then(|| rows.remove(0).text).unwrap_or_default();
+    let reaches_end = |row: &Block| row.offset + row.text.len() as u64 == size;
+    let tail = rows.pop_if(|last| reaches_end(last));
+    Preview {
+        kind,
+        reference: reference.to_owned(),
+        size,
+        lines: None,
+        head,
+        tail: tail.map(|row| row.text).unwrap_or_default(),
+        rows,
+    }
 }
 
 /// A first line that says the same as the notice, and the reference that it names.
@@ -180,6 +214,15 @@ struct Envelope {
 
 fn envelope(text: &str) -> Option<Preview> {
     let envelope: Envelope = serde_json::from_str(text).ok()?;
+    if let ("text/plain", Value::String(shown)) = (&*envelope.mime_type, &envelope.preview)
+        && !shown.ends_with(CUT_TEXT)
+        && announces_rows(shown, envelope.size_bytes)
+    {
+        let (uri, size) = (&envelope.resource_uri, envelope.size_bytes);
+        return envelope
+            .spillover
+            .then(|| of_rows(Kind::Envelope, uri, size, shown));
+    }
     let head = match (&*envelope.mime_type, &envelope.preview) {
         ("text/plain", Value::String(shown)) if !NOT_SHOWN.contains(&shown.as_str()) => {
             shown.strip_suffix(CUT_TEXT).unwrap_or(shown).to_owned()
@@ -194,6 +237,7 @@ fn envelope(text: &str) -> Option<Preview> {
         lines: None,
         head,
         tail: String::new(),
+        rows: Vec::new(),
     })
 }
 
@@ -362,6 +406,30 @@ mod tests {
             r#"{"a\"":[1,null]"#,
         );
         check("application/json", r#""[preview omitted]""#, "");
+    }
+
+    #[test]
+    fn rows_stand_at_their_places() {
+        let rows = "log, 80 bytes, 9 lines\nline 1 at 0: one\nline 4 at 30: ERROR x\n[bytes 40 to 77 of 80 not shown]\nline 9 at 77: end";
+        let notice = "(Shown in parts, 80 bytes. Full formatted result stored at: L. Use X.)";
+        let preview = Value::from(rows);
+        let envelope = format!(
+            r#"{{"_spillover":true,"resourceUri":"u","mimeType":"text/plain","sizeBytes":80,"preview":{preview}}}"#
+        );
+        let both = [
+            (format!("{rows}\n\n{notice}"), Kind::Notice, "L"),
+            (envelope, Kind::Envelope, "u"),
+        ];
+        for (text, kind, reference) in both {
+            check(&text, kind, reference, 80, "one", "end");
+            let found = Preview::parse(&text).expect("a preview");
+            let row = Block {
+                offset: 30,
+                text: "ERROR x".to_owned(),
+                is_lines: true,
+            };
+            assert_eq!(found.rows, [row]);
+        }
     }
 
     #[test]
