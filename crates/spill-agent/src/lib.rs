@@ -14,19 +14,28 @@
 
 mod abort;
 mod calls;
+mod counts;
 mod delimit;
 mod job;
+mod log_copies;
 mod logs;
 mod mcp;
 mod offer;
+mod open_store;
 mod openai;
 mod ports;
+mod read_tools;
 mod reply;
 mod request;
 mod result;
 mod retry;
 mod run_job;
+mod session;
+mod settings;
 mod step;
+mod stored;
+mod sub_calls;
+mod sweep;
 mod tally;
 mod tool_http;
 mod turn;
@@ -38,12 +47,19 @@ pub use logs::{is_own_log, log_setting_warnings};
 pub use mcp::McpTools;
 pub use openai::OpenAiChat;
 pub use ports::{
-    ModelFailure, ModelPort, ModelReply, ToolCall, ToolFailure, ToolPort, ToolSpec, Usage,
+    ModelFailure, ModelPort, ModelReply, ToolAnswer, ToolCall, ToolFailure, ToolPort, ToolSpec,
+    Usage,
 };
 pub use request::ChatRequest;
 pub use result::{
-    EffectiveSettings, EndReason, SpillFigures, StepResult, StepStatus, TokensUsed, ToolCallRecord,
+    EndReason, SpillFigures, StepResult, StepStatus, SubCallRecord, TokensUsed, ToolCallRecord,
 };
 pub use retry::RetryPolicy;
 pub use run_job::{ClientError, http_client, run_job};
+pub use session::Session;
+pub use settings::{
+    EXPAND_TOOLS_VAR, EffectiveSettings, OPTIONS_VAR, POLICY_VAR, PolicySettings, STORE_DIR_VAR,
+    STORE_SEED_VAR, STORE_VAR, SettingsError, SpillSettings, StoreSettings, TURN_BYTES_VAR,
+};
 pub use step::{run_step, run_step_in};
+pub use sub_calls::{SUB_CALLS_KEY, SubCall};

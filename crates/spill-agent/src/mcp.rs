@@ -19,7 +19,8 @@ use spill_engine::{Block, ToolResult};
 use tokio::sync::OnceCell;
 
 use crate::{
-    ports::{ToolFailure, ToolPort, ToolSpec},
+    ports::{ToolAnswer, ToolFailure, ToolPort, ToolSpec},
+    sub_calls::take_sub_calls,
     tool_http::ToolHttp,
 };
 
@@ -89,10 +90,10 @@ impl ToolPort for McpTools {
         &self,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<ToolResult, ToolFailure> {
+    ) -> Result<ToolAnswer, ToolFailure> {
         let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments.clone());
         let result = self.service().await?.call_tool(params).await;
-        result.map(tool_result).map_err(|error| failure(&error))
+        result.map(tool_answer).map_err(|error| failure(&error))
     }
 }
 
@@ -116,11 +117,15 @@ fn spec(tool: Tool) -> ToolSpec {
 }
 
 /// Moves the texts; annotations of text blocks are hints for people and are left out.
-fn tool_result(result: CallToolResult) -> ToolResult {
-    ToolResult {
-        blocks: result.content.into_iter().map(block).collect(),
-        structured: result.structured_content,
-        is_error: result.is_error.unwrap_or(false),
+fn tool_answer(result: CallToolResult) -> ToolAnswer {
+    let sub_calls = result.meta.map(|mut meta| take_sub_calls(&mut meta.0));
+    ToolAnswer {
+        result: ToolResult {
+            blocks: result.content.into_iter().map(block).collect(),
+            structured: result.structured_content,
+            is_error: result.is_error.unwrap_or(false),
+        },
+        sub_calls: sub_calls.unwrap_or_default(),
     }
 }
 

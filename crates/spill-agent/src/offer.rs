@@ -5,23 +5,13 @@ use serde::Serialize;
 use serde_json::Value;
 use spill_engine::READ_TOOL;
 
-use crate::{ports::ToolSpec, request::write_json};
-
-/// Whether the read tool may be offered once a result is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReadTool {
-    /// Offered from the first stored result on, whatever the allow-list says.
-    AfterFirstStored,
-    /// Named in the exclude list: never offered, never callable.
-    Excluded,
-}
+use crate::{ports::ToolSpec, read_tools::ReadTool, request::write_json};
 
 /// The step's tools after allow-list and exclude list, serialised once.
 #[derive(Debug)]
 pub(crate) struct Offer {
     names: Vec<String>,
     tools: Vec<u8>,
-    read_tool: ReadTool,
 }
 
 #[derive(Serialize)]
@@ -39,8 +29,8 @@ struct WireFunction<'a> {
 }
 
 impl Offer {
-    /// Filters the listed tools. The name of the read tool is reserved: a server's tool of that
-    /// name is left out, with spilling on and off alike.
+    /// Filters the listed tools. The name of the step's own read tool is reserved: a server's tool
+    /// of that name is left out, with spilling on and off alike.
     pub(crate) fn new(
         listed: &[ToolSpec],
         allowed: Option<&[String]>,
@@ -49,11 +39,6 @@ impl Offer {
         let mut offer = Self {
             names: Vec::new(),
             tools: Vec::new(),
-            read_tool: if excluded.iter().any(|name| name == READ_TOOL) {
-                ReadTool::Excluded
-            } else {
-                ReadTool::AfterFirstStored
-            },
         };
         for tool in listed {
             let included = allowed.is_none_or(|names| names.contains(&tool.name));
@@ -88,24 +73,25 @@ impl Offer {
         &self.names
     }
 
-    /// Whether the read tool is withheld for the whole step.
-    pub(crate) fn read_tool(&self) -> ReadTool {
-        self.read_tool
-    }
-
-    /// What follows the messages of a request, without the read tool.
+    /// What follows the messages of a request, without read tools.
     pub(crate) fn tail(&self) -> Bytes {
         close(self.tools.clone())
     }
 
-    /// The same with the read tool behind the server's tools.
-    pub(crate) fn tail_with_read_tool(&self) -> Bytes {
+    /// The same with the read tools behind the server's tools.
+    pub(crate) fn tail_with(&self, read_tools: &[ReadTool]) -> Bytes {
         let mut tools = self.tools.clone();
-        if !tools.is_empty() {
-            tools.push(b',');
+        for tool in read_tools {
+            if !tools.is_empty() {
+                tools.push(b',');
+            }
+            write_tool(
+                &mut tools,
+                &tool.name,
+                Some(tool.description),
+                &tool.parameters,
+            );
         }
-        let (description, parameters) = spill_engine::read_tool_schema();
-        write_tool(&mut tools, READ_TOOL, Some(description), &parameters);
         close(tools)
     }
 }
@@ -140,6 +126,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::read_tools::ReadKind;
 
     fn listed(names: &[&str]) -> Vec<ToolSpec> {
         names
@@ -174,23 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn only_an_explicit_exclude_withholds_the_read_tool() {
-        let read_tool = |allowed: Option<&[String]>, excluded: &[&str]| {
-            Offer::new(&listed(&["a"]), allowed, &owned(excluded)).read_tool()
-        };
-        assert_eq!(read_tool(None, &[]), ReadTool::AfterFirstStored);
-        assert_eq!(
-            read_tool(Some(&owned(&["a"])), &[]),
-            ReadTool::AfterFirstStored
-        );
-        assert_eq!(read_tool(None, &[READ_TOOL]), ReadTool::Excluded);
-        assert_eq!(
-            read_tool(Some(&owned(&[READ_TOOL])), &[READ_TOOL]),
-            ReadTool::Excluded
-        );
-    }
-
-    #[test]
     fn the_read_tool_stands_behind_the_others() {
         let offer = Offer::new(&listed(&["a"]), None, &[]);
         let plain = String::from_utf8(offer.tail().to_vec()).expect("JSON is UTF-8");
@@ -198,8 +168,9 @@ mod tests {
             plain,
             r#"],"tools":[{"type":"function","function":{"name":"a","parameters":{"type":"object"}}}],"parallel_tool_calls":true}"#
         );
+        let read_tool = ReadKind::Step.tool(&|_| true);
         let extended =
-            String::from_utf8(offer.tail_with_read_tool().to_vec()).expect("JSON is UTF-8");
+            String::from_utf8(offer.tail_with(&[read_tool]).to_vec()).expect("JSON is UTF-8");
         let shared = plain.len() - r#"],"parallel_tool_calls":true}"#.len();
         assert_eq!(extended[..shared], plain[..shared]);
         assert!(extended[shared..].starts_with(&format!(

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use spill_engine::ToolResult;
 use thiserror::Error;
 
-use crate::request::ChatRequest;
+use crate::{request::ChatRequest, sub_calls::SubCall};
 
 /// Answers one chat request.
 pub trait ModelPort: Sync {
@@ -31,7 +31,25 @@ pub trait ToolPort: Sync {
         &self,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> impl Future<Output = Result<ToolResult, ToolFailure>> + Send;
+    ) -> impl Future<Output = Result<ToolAnswer, ToolFailure>> + Send;
+}
+
+/// What a tool call brought.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolAnswer {
+    /// The result, for the model.
+    pub result: ToolResult,
+    /// The calls that a composite tool made meanwhile, for the record.
+    pub sub_calls: Vec<SubCall>,
+}
+
+impl From<ToolResult> for ToolAnswer {
+    fn from(result: ToolResult) -> Self {
+        Self {
+            result,
+            sub_calls: Vec::new(),
+        }
+    }
 }
 
 /// One answer of the model.

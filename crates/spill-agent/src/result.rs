@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::{Map, Value};
-use spill_engine::{Reference, Settings, SharedText, StepId, Usage, serialised_size};
+use spill_engine::{SharedText, StepId, Usage, serialised_size};
 
-use crate::request::write_json;
+use crate::{request::write_json, settings::EffectiveSettings};
 
 /// What one step did; its JSON form is the step result with its published names.
 #[derive(Clone, Debug, Serialize)]
@@ -111,16 +111,34 @@ pub enum ToolCallRecord {
         result: SharedText,
         /// Whether the result is an error.
         is_error: bool,
+        /// The calls that a composite tool made; empty for any other.
+        sub_calls: Vec<SubCallRecord>,
     },
     /// A read of a stored result: what was read, not its content.
     ReadBack {
         /// The read tool's name.
-        name: &'static str,
-        /// The stored result.
-        spillover_ref: Reference,
+        name: String,
+        /// The stored result as the model names it.
+        spillover_ref: String,
         /// Bytes of the slice.
         bytes: u64,
     },
+}
+
+/// A call that a composite tool made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubCallRecord {
+    /// The composite call's id and the number of this one, from 1: `i1c0:code:1`.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+    /// What the composite tool got; under the inline-cap policy a copy within the cap.
+    pub result: SharedText,
+    /// Whether it is an error.
+    pub is_error: bool,
 }
 
 impl Serialize for ToolCallRecord {
@@ -131,7 +149,8 @@ impl Serialize for ToolCallRecord {
                 arguments,
                 result,
                 is_error,
-            } => called(serializer, name, arguments, result, *is_error),
+                sub_calls,
+            } => called(serializer, name, arguments, result, *is_error, sub_calls),
             Self::ReadBack {
                 name,
                 spillover_ref,
@@ -139,7 +158,7 @@ impl Serialize for ToolCallRecord {
             } => {
                 let mut entry = serializer.serialize_struct("ReadBack", 3)?;
                 entry.serialize_field("name", name)?;
-                entry.serialize_field("spilloverRef", &spillover_ref.to_string())?;
+                entry.serialize_field("spilloverRef", spillover_ref)?;
                 entry.serialize_field("bytes", bytes)?;
                 entry.end()
             }
@@ -153,12 +172,17 @@ fn called<S: Serializer>(
     arguments: &Map<String, Value>,
     result: &str,
     is_error: bool,
+    sub_calls: &[SubCallRecord],
 ) -> Result<S::Ok, S::Error> {
-    let mut entry = serializer.serialize_struct("Called", 4)?;
+    let fields = if sub_calls.is_empty() { 4 } else { 5 };
+    let mut entry = serializer.serialize_struct("Called", fields)?;
     entry.serialize_field("name", name)?;
     entry.serialize_field("arguments", arguments)?;
     entry.serialize_field("result", result)?;
     entry.serialize_field("isError", &is_error)?;
+    if !sub_calls.is_empty() {
+        entry.serialize_field("subCalls", sub_calls)?;
+    }
     entry.end()
 }
 
@@ -172,6 +196,7 @@ impl ToolCallRecord {
                 arguments,
                 result,
                 is_error,
+                sub_calls,
             } => {
                 called(
                     &mut serde_json::Serializer::new(&mut frame),
@@ -179,6 +204,7 @@ impl ToolCallRecord {
                     arguments,
                     "",
                     *is_error,
+                    sub_calls,
                 )
                 .expect("strings and JSON values serialise, memory does not fail");
                 // The frame holds the two quotes of the result already.
@@ -257,27 +283,6 @@ impl From<Usage> for SpillFigures {
     }
 }
 
-/// The spill settings in force, as step results and `--print-settings` spell them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct EffectiveSettings {
-    /// Whether results may be stored.
-    pub enabled: bool,
-    /// Results of at least this size are stored.
-    pub threshold_bytes: u64,
-    /// The most a step stores.
-    pub budget_bytes: u64,
-}
-
-impl From<Settings> for EffectiveSettings {
-    fn from(settings: Settings) -> Self {
-        Self {
-            enabled: settings.enabled.is_on(),
-            threshold_bytes: settings.threshold.get(),
-            budget_bytes: settings.budget.get(),
-        }
-    }
-}
-
 fn step_id<S: Serializer>(id: &StepId, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(id.as_str())
 }
@@ -285,7 +290,7 @@ fn step_id<S: Serializer>(id: &StepId, serializer: S) -> Result<S::Ok, S::Error>
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use spill_engine::{CallId, READ_TOOL};
+    use spill_engine::READ_TOOL;
 
     use super::*;
 
@@ -298,6 +303,7 @@ mod tests {
             arguments,
             result: SharedText::from(result.to_owned()),
             is_error: false,
+            sub_calls: Vec::new(),
         }
     }
 
@@ -310,14 +316,8 @@ mod tests {
     #[test]
     fn body_bytes_are_those_of_the_serialised_report() {
         let read_back = ToolCallRecord::ReadBack {
-            name: READ_TOOL,
-            spillover_ref: Reference {
-                step: StepId::new("s").expect("a segment"),
-                call: CallId {
-                    iteration: 1,
-                    index: 0,
-                },
-            },
+            name: READ_TOOL.to_owned(),
+            spillover_ref: "spillover://s/i1c0.json".to_owned(),
             bytes: 12,
         };
         check_body_bytes(&[], "");

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use reqwest::{Client, redirect::Policy};
-use spill_engine::Settings;
 use thiserror::Error;
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     openai::OpenAiChat,
     result::StepResult,
     retry::RetryPolicy,
+    settings::SpillSettings,
     step::run_step,
 };
 
@@ -57,7 +57,7 @@ pub fn http_client() -> Result<Client, ClientError> {
 /// part of its result.
 pub async fn run_job(
     job: &StepJob,
-    settings: Settings,
+    settings: impl Into<SpillSettings>,
     abort: &AbortSignal,
 ) -> Result<StepResult, ClientError> {
     job.check()?;

@@ -1,19 +1,24 @@
 //! The loop: ask the model, run the tools it calls, send the results back.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use futures::future::join_all;
-use spill_engine::{BudgetWarning, CallId, Observer, Settings, StepSpill};
+use spill_engine::{CallId, TurnResult, bound_turn};
 use tokio::time::Instant;
 
 use crate::{
     abort::AbortSignal,
-    calls::{Pending, Settled, check_calls, plan, settle},
+    calls::{Done, Pending, Settled, check_calls, plan},
     job::StepJob,
-    offer::{Offer, ReadTool},
+    log_copies::LogCopies,
+    offer::Offer,
     ports::{ModelFailure, ModelPort, ModelReply, ToolFailure, ToolPort},
+    read_tools::ReadTool,
     request::ChatRequest,
     result::{EndReason, StepResult, ToolCallRecord, body_bytes},
+    session::Session,
+    settings::SpillSettings,
+    stored::Limit,
     tally::TokenTally,
     turn::Turn,
 };
@@ -24,28 +29,28 @@ use crate::{
 /// stored results are released.
 pub async fn run_step<M: ModelPort, T: ToolPort>(
     job: &StepJob,
-    settings: Settings,
+    settings: impl Into<SpillSettings>,
     model: &M,
     tools: &T,
     abort: &AbortSignal,
 ) -> StepResult {
-    let spill = StepSpill::new(settings, job.step_id.clone(), Arc::new(SpillLog));
-    run_step_in(job, Arc::new(spill), model, tools, abort).await
+    let session = Session::open(settings.into(), job.step_id.clone());
+    run_step_in(job, session, model, tools, abort).await
 }
 
-/// Like [`run_step`], with a store that the caller made and may watch.
+/// Like [`run_step`], with a session that the caller made and may watch.
 pub async fn run_step_in<M: ModelPort, T: ToolPort>(
     job: &StepJob,
-    spill: Arc<StepSpill>,
+    session: impl Into<Session>,
     model: &M,
     tools: &T,
     abort: &AbortSignal,
 ) -> StepResult {
     let started = Instant::now();
-    let store = ReleaseOnDrop(Arc::clone(&spill));
+    let session = session.into();
+    let store = ReleaseOnDrop(session.clone());
     let mut step = Step {
         job,
-        spill,
         model,
         tools,
         request: ChatRequest::new(&job.model, &job.system, &job.prompt),
@@ -53,7 +58,9 @@ pub async fn run_step_in<M: ModelPort, T: ToolPort>(
         answered: 0,
         tokens: TokenTally::default(),
         records: Vec::new(),
-        pending: Vec::new(),
+        pending: VecDeque::new(),
+        copies: LogCopies::new(session.clone()),
+        session,
     };
     let end = tokio::select! {
         biased;
@@ -67,12 +74,13 @@ pub async fn run_step_in<M: ModelPort, T: ToolPort>(
         ),
         end = step.drive() => end,
     };
+    step.session.release_in_time().await;
     drop(store);
     step.finish(end, started.elapsed())
 }
 
 /// The store never outlives the step, not even when its future is dropped half way.
-struct ReleaseOnDrop(Arc<StepSpill>);
+struct ReleaseOnDrop(Session);
 
 impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
@@ -80,25 +88,10 @@ impl Drop for ReleaseOnDrop {
     }
 }
 
-/// Logs the engine's one warning about its budget; the loop logs the rest.
-struct SpillLog;
-
-impl Observer for SpillLog {
-    fn over_budget(&self, warning: &BudgetWarning) {
-        tracing::warn!(
-            tool = %warning.tool,
-            size_bytes = warning.size_bytes,
-            stored_bytes = warning.stored_bytes,
-            budget_bytes = warning.budget_bytes,
-            "spill budget has no room, the result stays inline"
-        );
-    }
-}
-
 /// Everything that a step has done so far; survives the loop when that is cut off.
 struct Step<'a, M, T> {
     job: &'a StepJob,
-    spill: Arc<StepSpill>,
+    session: Session,
     model: &'a M,
     tools: &'a T,
     request: ChatRequest,
@@ -108,7 +101,9 @@ struct Step<'a, M, T> {
     tokens: TokenTally,
     records: Vec<ToolCallRecord>,
     /// The calls of the current iteration until all of them are back.
-    pending: Vec<Pending>,
+    pending: VecDeque<Pending>,
+    /// What the record still waits for.
+    copies: LogCopies,
 }
 
 /// How the loop ended.
@@ -164,7 +159,16 @@ impl From<ModelFailure> for End {
 }
 
 impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
+    /// Runs the step to its end. What the record waits for is part of it, so that timeout and abort
+    /// apply to that too.
     async fn drive(&mut self) -> End {
+        self.session.sweep().await;
+        let end = self.iterate().await;
+        self.copies.finish(&mut self.records).await;
+        end
+    }
+
+    async fn iterate(&mut self) -> End {
         let offer = match self.tools.list().await {
             Ok(listed) => Offer::new(
                 &listed,
@@ -174,11 +178,13 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             Err(failure) => return End::failed(EndReason::ToolError, failure),
         };
         self.request.set_tail(offer.tail());
-        let mut read_tool_offered = false;
+        let mut read_tools = self.session.read_tools(&|name| offer.knows(name));
+        read_tools.retain(|tool| !self.job.excluded_tools.contains(&tool.name));
+        let mut offered: &[ReadTool] = &[];
         while self.iterations < self.job.iteration_limit {
-            if !read_tool_offered && self.may_offer_read_tool(&offer) {
-                self.request.set_tail(offer.tail_with_read_tool());
-                read_tool_offered = true;
+            if offered.is_empty() && !read_tools.is_empty() && self.session.offers_read() {
+                offered = &read_tools;
+                self.request.set_tail(offer.tail_with(offered));
             }
             let reply = match self.ask().await {
                 Ok(reply) => reply,
@@ -190,7 +196,7 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             if let Err(failure) = check_calls(&reply.tool_calls) {
                 return failure.into();
             }
-            if let Err(failure) = self.run_calls(&reply, &offer, read_tool_offered).await {
+            if let Err(failure) = self.run_calls(&reply, &offer, offered).await {
                 return End::failed(EndReason::ToolError, failure);
             }
         }
@@ -199,13 +205,6 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             EndReason::IterationLimit,
             format!("no answer within {} iterations", self.job.iteration_limit),
         )
-    }
-
-    fn may_offer_read_tool(&self, offer: &Offer) -> bool {
-        match offer.read_tool() {
-            ReadTool::AfterFirstStored => self.spill.offers_read(),
-            ReadTool::Excluded => false,
-        }
     }
 
     async fn ask(&mut self) -> Result<ModelReply, ModelFailure> {
@@ -234,51 +233,68 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
         &mut self,
         reply: &ModelReply,
         offer: &Offer,
-        read_tool_offered: bool,
+        offered: &[ReadTool],
     ) -> Result<(), ToolFailure> {
         self.pending = reply
             .tool_calls
             .iter()
-            .map(|call| plan(call, offer, read_tool_offered))
+            .zip(0..)
+            .map(|(call, index)| {
+                let id = CallId {
+                    iteration: self.iterations,
+                    index,
+                };
+                plan(id, call, offer, offered)
+            })
             .collect();
-        let tools = self.tools;
-        join_all(self.pending.iter_mut().map(|pending| pending.run(tools))).await;
-        let (settled, lost) = self.settle_pending();
+        let (tools, session) = (self.tools, &self.session);
+        let running = self.pending.iter_mut();
+        join_all(running.map(|pending| pending.run(tools, session))).await;
+        let lost = self.pending.iter().find_map(Pending::lost);
+        let mut settled = self.settle_turn().await;
         if let Some(failure) = lost {
             return Err(failure);
         }
+        if let Some(bound) = self.session.turn_bytes() {
+            bind(&mut settled, bound, &self.session).await;
+        }
         let mut turn = Turn::new(reply.content.as_deref(), &reply.tool_calls);
-        let text_bytes = settled.iter().map(|one| one.prompt.as_str().len()).sum();
+        let text_bytes = settled.iter().map(|one| one.prompt.len()).sum();
         turn.reserve(text_bytes, settled.len());
         for (call, one) in reply.tool_calls.iter().zip(&settled) {
-            turn.result(&call.id, one.prompt.as_str(), one.is_error);
+            turn.result(&call.id, &one.prompt, one.is_error);
         }
         self.request.append(turn.into_bytes());
         Ok(())
     }
 
     /// Records the calls that are back, in call order, and drops those that are not.
-    fn settle_pending(&mut self) -> (Vec<Settled>, Option<ToolFailure>) {
+    async fn settle_turn(&mut self) -> Vec<Settled> {
         let mut settled = Vec::with_capacity(self.pending.len());
-        let mut lost = None;
-        for (pending, index) in self.pending.drain(..).zip(0..) {
-            lost = lost.or_else(|| pending.lost());
-            let call = CallId {
-                iteration: self.iterations,
-                index,
-            };
-            if let Some((record, one)) = settle(pending, call, &self.spill) {
-                self.records.push(record);
-                settled.push(one);
+        while let Some(pending) = self.pending.front_mut() {
+            if self.session.waits_for_files() {
+                pending.work_out(&self.session).await;
+            }
+            if let Some(done) = self.settle_next() {
+                self.records.push(done.record);
+                settled.push(done.settled);
+                self.copies.order(done.copies).await;
             }
         }
-        (settled, lost)
+        settled
+    }
+
+    fn settle_next(&mut self) -> Option<Done> {
+        self.pending.pop_front()?.settle(&self.session)
     }
 
     fn finish(mut self, end: End, elapsed: Duration) -> StepResult {
         // Calls that came back before the step was cut off keep their place in the record; the
         // store is released by now, so none of them is counted as stored.
-        self.settle_pending();
+        while !self.pending.is_empty() {
+            let done = self.settle_next();
+            self.records.extend(done.map(|done| done.record));
+        }
         let result = StepResult {
             step_id: self.job.step_id.clone(),
             status: end.reason.status(),
@@ -292,9 +308,9 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             tokens_used: self.tokens.total(),
             llm_calls: self.answered,
             llm_retries: self.model.retries(),
-            spill: self.spill.usage().into(),
+            spill: self.session.figures(),
             duration_ms: elapsed.as_secs_f64() * 1000.0,
-            settings: self.spill.settings().into(),
+            settings: self.session.settings(),
             error: end.error,
         };
         tracing::info!(
@@ -307,5 +323,53 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             "Step ended"
         );
         result
+    }
+}
+
+/// Replaces results of a turn, the largest first, until all of them together are within `bound`.
+async fn bind(settled: &mut [Settled], bound: u64, session: &Session) {
+    let results: Vec<TurnResult> = settled
+        .iter()
+        .zip(0..)
+        .map(|(one, call_index)| TurnResult {
+            call_index,
+            bytes: one.prompt.len() as u64,
+            replaced_bytes: one.replaced_bytes,
+        })
+        .collect();
+    for index in bound_turn(&results, bound).spill {
+        let one = usize::try_from(index)
+            .ok()
+            .and_then(|index| settled.get_mut(index));
+        let Some((one, again)) = one.and_then(|one| one.again.take().map(|again| (one, again)))
+        else {
+            continue;
+        };
+        let (call, tool) = (again.call, again.tool.clone());
+        let seen = session.work(move |session| {
+            session.shape(
+                again.call,
+                &again.tool,
+                &again.arguments,
+                Limit::Turn,
+                again.result,
+            )
+        });
+        let seen = seen.await;
+        if let Some(warning) = seen.placed.warning() {
+            session.warn(warning);
+        }
+        tracing::info!(
+            call = %call,
+            tool = %tool,
+            bytes = seen.record_text.len(),
+            placement = ?seen.placed,
+            "Tool result held against the bound of its turn"
+        );
+        one.prompt = seen.prompt;
+    }
+    let bytes: u64 = settled.iter().map(|one| one.prompt.len() as u64).sum();
+    if bytes > bound {
+        tracing::warn!(bytes, bound, "a turn's results are larger than its bound");
     }
 }

@@ -2,24 +2,25 @@
 
 use std::ops::Range;
 
-/// Disjoint, non-touching ranges in rising order.
-#[derive(Default)]
-pub(crate) struct Coverage {
+/// What was read of one text: disjoint, non-touching ranges in rising order.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
     ranges: Vec<Range<u64>>,
     reads: u64,
 }
 
 /// How a read stands to the reads before it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Again {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
     /// No read of this text came before.
-    pub(crate) first: bool,
+    pub first: bool,
     /// Bytes of the range that an earlier read returned.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Coverage {
-    pub(crate) fn add(&mut self, range: Range<u64>) -> Again {
+    /// Adds a read of the bytes `range`.
+    pub fn add(&mut self, range: Range<u64>) -> Again {
         let first = self.reads == 0;
         self.reads += 1;
         if range.is_empty() {

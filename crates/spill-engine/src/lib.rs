@@ -35,15 +35,22 @@
 //! [`InlineCap`] bounds a text with its own ends and one notice, [`Envelope`] puts a JSON envelope in a result's place. Both
 //! keep results in a [`SpillStore`] and answer with the same [`Verdict`] and [`Decision`]; `differences` lists where they
 //! differ from the systems that they come from. [`Pipeline`] puts a [`Policy`] around one tool or all, always after every
-//! other [`Transform`], and [`configure`] makes one from JSON options.
+//! other [`Transform`], and [`configure`] makes one from JSON options, [`open_policy`] with the store that they name.
+//!
+//! A result may be bounded while it is still arriving ([`Policy::begin`]), previews may go by content ([`Previews`]), the
+//! copies for a session's log are side work of a [`DispatchQueue`], and what crashes left in a file store is swept once in a
+//! process ([`SweepOnce`]).
 //!
 //! What is stored is the final formatted result: what the model would have seen, after every transform, and not what the
 //! tool's source sent. The bounds that a provider puts on a request, and those that a tool puts on what it acquires, stay
 //! mandatory and separate: a policy bounds one result in the prompt, not memory, disk or the sum of a conversation.
 
+mod arriving;
+mod by_content;
 mod content;
 mod coverage;
 pub mod differences;
+mod dispatch;
 mod envelope;
 mod expand;
 mod hint;
@@ -59,6 +66,7 @@ mod result;
 mod retain;
 mod settings;
 mod shaped;
+mod share;
 mod shared_text;
 mod step;
 mod store;
@@ -66,7 +74,11 @@ mod stores;
 mod turn;
 mod wrap;
 
+pub use arriving::{ArrivingResult, Streamed};
+pub use by_content::Previews;
 pub use content::{ContentKind, ContentPreview, Place, detect_content, preview_content};
+pub use coverage::{Again, Coverage};
+pub use dispatch::{DispatchFull, DispatchQueue, Dispatched};
 pub use envelope::{Envelope, EnvelopeOptions, Form, Payload, Resource, Storage, decide_envelope};
 pub use expand::{ExpandError, Expanded, Expansion, Fetch, SPILL_KEY};
 pub use inline_cap::{InlineCap, InlineCapOptions, Layout, Mixed, OptionsError, decide_inline_cap};
@@ -91,13 +103,16 @@ pub use settings::{
     OutOfBounds, SettingWarning, Settings, Switch, THRESHOLD_VAR, Threshold,
 };
 pub use shaped::{Arm, Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict, Warning};
+pub use share::PreviewShare;
 pub use shared_text::SharedText;
 pub use step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
 pub use stores::{
     ByteRange, Content, Damage, Durability, FileOptions, FileStore, ItemHead, ItemKey, ItemName,
     ItemWriter, MalformedKey, MemoryOptions, MemoryStore, Millis, Names, OsNames, Owner, Probe,
-    ReadFailure, Reader, SeededNames, Slice, SpillStore, StoreError, StoreUsage, StoredItem, Swept,
-    Visibility, WhenFull,
+    ReadFailure, Reader, SeededNames, Slice, SpillStore, StoreError, StoreUsage, StoredItem,
+    SweepOnce, Swept, Visibility, WhenFull,
 };
 pub use turn::{TurnPlan, TurnResult, bound_turn};
-pub use wrap::{Accepted, Around, Passed, Pipeline, Transform, Transformed, configure};
+pub use wrap::{
+    Accepted, Around, Passed, Pipeline, Transform, Transformed, configure, open_policy,
+};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::measure::{Bytes, line_count, serialised_size};
+use crate::measure::{Measure, line_count, serialised_size};
 use crate::read::READ_TOOL;
 use crate::reference::Reference;
 use crate::settings::Threshold;
@@ -29,12 +29,12 @@ struct Summary<'a> {
 /// The summary of `text`, as compact JSON.
 ///
 /// It is smaller than what it replaces in each sense at once: at most [`SUMMARY_LIMIT_BYTES`] long, shorter than `text`, and
-/// shorter than `measured` when it is itself serialised as a JSON string (there a quote of the head takes four bytes). Head
+/// shorter than what was measured when it is itself serialised as a JSON string (there a quote of the head takes four bytes). Head
 /// and tail give way; they are whole characters, disjoint, and at most 1,024 bytes each. This holds for every text that
 /// reaches the lowest threshold: 683 bytes at least, as an escape is at most six bytes long.
 pub(crate) fn render(
     text: &str,
-    measured: Bytes,
+    measure: Measure,
     structure: String,
     reference: &Reference,
     cap: Threshold,
@@ -43,7 +43,7 @@ pub(crate) fn render(
         spilled: true,
         spillover_ref: reference.to_string(),
         size_bytes: text.len() as u64,
-        lines: line_count(text),
+        lines: measure.lines.unwrap_or_else(|| line_count(text)),
         structure,
         head: "",
         tail: "",
@@ -53,7 +53,8 @@ pub(crate) fn render(
     let limit = SUMMARY_LIMIT_BYTES.min((text.len() as u64).saturating_sub(1));
     let room = Room {
         encoded: limit.saturating_sub(frame.len() as u64),
-        wire: measured
+        wire: measure
+            .serialised
             .get()
             .saturating_sub(1)
             .saturating_sub(serialised_size(&frame).get()),
@@ -115,47 +116,63 @@ impl Room {
 
 /// Head and tail that fit `room` together: half each, and what one end leaves goes to the other.
 fn ends(text: &str, room: Room) -> (&str, &str) {
-    let (tail_bytes, tail_cost) = fitting(text.chars().rev(), room.half());
-    let (head_bytes, head_cost) = fitting(
-        text[..text.len() - tail_bytes].chars(),
-        room.without(tail_cost),
-    );
-    let (head, rest) = text.split_at(head_bytes);
-    let (tail_bytes, _) = fitting(rest.chars().rev(), room.without(head_cost));
-    (head, &rest[rest.len() - tail_bytes..])
+    let (tail, tail_cost) = fitting_tail(text, room.half());
+    let before = &text[..text.len() - tail.len()];
+    let (head, head_cost) = fitting_head(before, room.without(tail_cost));
+    let (tail, _) = fitting_tail(&text[head.len()..], room.without(head_cost));
+    (head, tail)
 }
 
-/// How many bytes of `chars` fit into `room` and [`END_BYTES`], and what they cost.
+/// The most of the start of `text` that fits into `room` and [`END_BYTES`], and what it costs.
+fn fitting_head(text: &str, room: Room) -> (&str, Room) {
+    let most = &text[..text.floor_char_boundary(END_BYTES)];
+    whole(most, room).unwrap_or_else(|| {
+        let (bytes, cost) = fitting(most.chars(), room);
+        (&most[..bytes], cost)
+    })
+}
+
+/// The same of its end.
+fn fitting_tail(text: &str, room: Room) -> (&str, Room) {
+    let most = &text[text.ceil_char_boundary(text.len().saturating_sub(END_BYTES))..];
+    whole(most, room).unwrap_or_else(|| {
+        let (bytes, cost) = fitting(most.chars().rev(), room);
+        (&most[most.len() - bytes..], cost)
+    })
+}
+
+/// The usual case, in which no character needs to be looked at twice.
+fn whole(text: &str, room: Room) -> Option<(&str, Room)> {
+    let cost = text
+        .bytes()
+        .map(cost_of_byte)
+        .fold(Room::default(), Room::plus);
+    room.holds(cost).then_some((text, cost))
+}
+
+/// How many bytes of `chars` fit into `room`, and what they cost.
 fn fitting(chars: impl Iterator<Item = char>, room: Room) -> (usize, Room) {
     let (mut bytes, mut used) = (0, Room::default());
     for char in chars {
-        let next = used.plus(cost(char));
-        if bytes + char.len_utf8() > END_BYTES || !room.holds(next) {
+        let mut utf8 = [0; 4];
+        let encoded = char.encode_utf8(&mut utf8);
+        let next = encoded.bytes().map(cost_of_byte).fold(used, Room::plus);
+        if !room.holds(next) {
             break;
         }
-        bytes += char.len_utf8();
+        bytes += encoded.len();
         used = next;
     }
     (bytes, used)
 }
 
-fn cost(char: char) -> Room {
-    match char {
-        '"' | '\\' => Room {
-            encoded: 2,
-            wire: 4,
-        },
-        '\u{8}' | '\t' | '\n' | '\u{c}' | '\r' => Room {
-            encoded: 2,
-            wire: 3,
-        },
-        '\0'..='\u{1f}' => Room {
-            encoded: 6,
-            wire: 7,
-        },
-        _ => Room {
-            encoded: char.len_utf8() as u64,
-            wire: char.len_utf8() as u64,
-        },
-    }
+/// A character costs what its bytes cost.
+fn cost_of_byte(byte: u8) -> Room {
+    let (encoded, wire) = match byte {
+        b'"' | b'\\' => (2, 4),
+        8 | b'\t' | b'\n' | 12 | b'\r' => (2, 3),
+        0..=0x1f => (6, 7),
+        _ => (1, 1),
+    };
+    Room { encoded, wire }
 }

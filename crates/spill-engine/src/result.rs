@@ -6,10 +6,10 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::hint;
-use crate::measure::{Bytes, serialised_size};
+use crate::measure::Measure;
 
 /// One content block of a tool result. `Debug` shows sizes, not content.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Block {
     /// A text block.
     Text(String),
@@ -91,10 +91,10 @@ pub(crate) enum Source {
 
 impl Source {
     /// The size that threshold and budget see: a text as a JSON string, JSON as it is.
-    pub(crate) fn measured(&self, text: &str) -> Bytes {
+    pub(crate) fn measured(&self, text: &str) -> Measure {
         match self {
-            Self::Text => serialised_size(text),
-            Self::Blocks(_) | Self::Structured(_) => Bytes::of(text),
+            Self::Text => Measure::of(text),
+            Self::Blocks(_) | Self::Structured(_) => Measure::of_json(text),
         }
     }
 

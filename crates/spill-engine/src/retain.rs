@@ -211,6 +211,17 @@ impl TextRetainer {
         self.total
     }
 
+    /// True while nothing is left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.gap() == 0
+    }
+
+    /// The bytes kept so far of the start and of the end, cut anywhere.
+    pub(crate) fn ends(&self) -> (Vec<u8>, Vec<u8>) {
+        let tail = self.tail.len().saturating_sub(self.tail_bytes);
+        (self.head.clone(), self.tail[tail..].to_vec())
+    }
+
     /// What is kept of everything pushed.
     pub fn finish(mut self) -> Retained {
         let gap = self.gap();

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::arriving::{ArrivingResult, Gathered};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::reference::{CallId, Reference};
@@ -220,6 +221,8 @@ pub enum Kept {
     Taken,
     /// The step has released its store.
     Released,
+    /// Shaping the copy for the log broke down.
+    Broken,
     /// It should have been replaced.
     Warned(Warning),
 }
@@ -292,7 +295,7 @@ pub struct Shaped {
 }
 
 /// A tool result as values. `Debug` shows no content.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Canonical {
     /// One text: [`Shaped::record_text`].
     Text,
@@ -312,12 +315,12 @@ impl fmt::Debug for Canonical {
     }
 }
 
-impl Canonical {
-    pub(crate) fn of(result: &ToolResult) -> Self {
-        match (result.blocks.as_slice(), &result.structured) {
-            ([Block::Text(_)], _) => Self::Text,
-            ([], Some(value)) => Self::Value(value.clone()),
-            (blocks, _) => Self::Blocks(blocks.to_vec()),
+impl From<Source> for Canonical {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Text => Self::Text,
+            Source::Blocks(blocks) => Self::Blocks(blocks),
+            Source::Structured(value) => Self::Value(value),
         }
     }
 }
@@ -341,11 +344,7 @@ impl Opened {
         let (text, source) = result_string(result.blocks, result.structured);
         Self {
             text: text.into(),
-            canonical: match source {
-                Source::Text => Canonical::Text,
-                Source::Blocks(blocks) => Canonical::Blocks(blocks),
-                Source::Structured(value) => Canonical::Value(value),
-            },
+            canonical: source.into(),
             is_error: result.is_error,
         }
     }
@@ -375,4 +374,10 @@ pub trait Policy: Send + Sync {
 
     /// Decides about a result and says what stands in the prompt for it. Never fails a call and never adds bytes.
     fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped;
+
+    /// Takes a text result while it is still arriving. What passes the limit goes to the store as it comes, where the policy
+    /// has one outside memory; the replacement is the one that [`shape`](Self::shape) gives for the same text.
+    fn begin<'a>(&'a self, call: Call<'a>) -> Box<dyn ArrivingResult + 'a> {
+        Box::new(Gathered::new(self, call))
+    }
 }

@@ -15,6 +15,11 @@ impl SharedText {
         &self.0
     }
 
+    /// The text on its own, without a copy where nobody shares it.
+    pub(crate) fn into_string(self) -> String {
+        Arc::unwrap_or_clone(self.0)
+    }
+
     /// True when both are the same allocation, not merely equal.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::coverage::Again;
-use crate::measure::Bytes;
+use crate::measure::{Bytes, Measure};
 use crate::observer::{BudgetWarning, Observer, Unobserved, Usage};
 use crate::policy::{Decision, decide};
 use crate::preview;
 use crate::read::{READ_TOOL, ReadAnswer, ReadError, Readable, reference_in};
 use crate::reference::{CallId, Reference, StepId};
 use crate::result::{Source, ToolResult, result_string};
-use crate::settings::Settings;
+use crate::settings::{Settings, Threshold};
+use crate::shaped::Canonical;
 use crate::shared_text::SharedText;
 use crate::store::Store;
 use crate::stores::{ByteRange, ReadFailure, Slice};
@@ -43,6 +44,8 @@ pub struct Admitted {
     pub placement: Placement,
     /// The result's serialised size; `None` where nothing was measured (policy off, read tool).
     pub measured: Option<Bytes>,
+    /// The result as values, untouched.
+    pub canonical: Canonical,
     /// The tool said that it failed.
     pub is_error: bool,
 }
@@ -122,6 +125,21 @@ impl StepSpill {
     /// The text is moved, not copied. Parallel calls may admit at the same time: checking the budget and adding to it is one
     /// step.
     pub fn admit(&self, call: CallId, tool: &str, result: ToolResult) -> Admitted {
+        self.admit_from(self.settings.threshold, call, tool, result)
+    }
+
+    /// The same with another threshold for this one result, as the bound of a whole turn asks for. Reads keep the step's own.
+    pub fn admit_from(
+        &self,
+        threshold: Threshold,
+        call: CallId,
+        tool: &str,
+        result: ToolResult,
+    ) -> Admitted {
+        let settings = Settings {
+            threshold,
+            ..self.settings
+        };
         let ToolResult {
             blocks,
             structured,
@@ -131,19 +149,20 @@ impl StepSpill {
         let text = SharedText::from(text);
         let measured = self.measures(tool).then(|| source.measured(&text));
         let placement = match measured {
-            Some(size) => self.place(call, tool, &text, size),
+            Some(measure) => self.place(call, tool, &text, measure.serialised, &settings),
             None if tool == READ_TOOL => Placement::Inline(InlineReason::ReadTool),
             None => Placement::Inline(InlineReason::Off),
         };
         let prompt = match (placement, measured) {
-            (Placement::Stored, Some(size)) => self.preview(call, &text, size, &source),
+            (Placement::Stored, Some(measure)) => self.preview(call, &text, measure, &source),
             _ => PromptText::Inline(text.clone()),
         };
         Admitted {
             record_text: text,
             prompt,
             placement,
-            measured,
+            measured: measured.map(|measure| measure.serialised),
+            canonical: source.into(),
             is_error,
         }
     }
@@ -231,8 +250,15 @@ impl StepSpill {
         self.settings.enabled.is_on() && tool != READ_TOOL
     }
 
-    fn place(&self, call: CallId, tool: &str, text: &SharedText, size: Bytes) -> Placement {
-        let (placement, warning) = self.lock().place(call, tool, text, size, &self.settings);
+    fn place(
+        &self,
+        call: CallId,
+        tool: &str,
+        text: &SharedText,
+        size: Bytes,
+        settings: &Settings,
+    ) -> Placement {
+        let (placement, warning) = self.lock().place(call, tool, text, size, settings);
         if placement == Placement::Stored {
             self.observer.stored(tool, size.get());
         }
@@ -242,14 +268,20 @@ impl StepSpill {
         placement
     }
 
-    fn preview(&self, call: CallId, text: &SharedText, size: Bytes, source: &Source) -> PromptText {
+    fn preview(
+        &self,
+        call: CallId,
+        text: &SharedText,
+        measure: Measure,
+        source: &Source,
+    ) -> PromptText {
         let reference = Reference {
             step: self.step.clone(),
             call,
         };
         let summary = preview::render(
             text,
-            size,
+            measure,
             source.structure_hint(text),
             &reference,
             self.settings.threshold,

@@ -90,7 +90,7 @@ mod tests {
 
     /// Three results, none too large alone, together beyond the window.
     #[test]
-    fn fault_3_parallel_results_are_bounded_together() {
+    fn fault_03_parallel_results_are_bounded_together() {
         check(&[39_000, 155_000, 137_000], 200_000, &[1], true);
         check(&[39_000, 155_000, 137_000], 100_000, &[1, 2], true);
     }

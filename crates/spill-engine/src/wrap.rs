@@ -1,16 +1,21 @@
 //! Policies around tools: around one with its own options, around all, and always after every other transform.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::envelope::{Envelope, EnvelopeOptions};
+use crate::envelope::{Envelope, EnvelopeOptions, Storage};
 use crate::inline_cap::{InlineCap, InlineCapOptions, OptionsError};
+use crate::measure::Bytes;
 use crate::result::{Block, ToolResult};
-use crate::shaped::{Call, Canonical, Kept, Policy, Shaped, Spilled, Verdict};
+use crate::shaped::{Call, Kept, Policy, Shaped, Spilled, Verdict};
 use crate::step::{Admitted, InlineReason, Placement, PromptText, StepSpill};
-use crate::stores::SpillStore;
+use crate::stores::{FileOptions, FileStore, MemoryOptions, MemoryStore, Names, SpillStore};
+
+/// What a store in memory holds that nobody has sized.
+const MEMORY_QUOTA_BYTES: u64 = 100 << 20;
 
 /// Changes a result before it is bounded. A closure of the same form is one.
 pub trait Transform: Send + Sync {
@@ -166,7 +171,7 @@ impl<T: Fn(&Call<'_>) -> ToolResult> Around<T> {
 }
 
 /// The policy called `name` with `options` as JSON: `inline-cap` ([`InlineCapOptions::from_json`]) or `envelope`
-/// ([`EnvelopeOptions::from_json`]).
+/// ([`EnvelopeOptions::from_json`]). It stores in `store`, whatever `storage` the options name; see [`open_policy`].
 ///
 /// # Errors
 /// [`OptionsError`] for another name or a bad option.
@@ -188,6 +193,42 @@ pub fn configure(
     }
 }
 
+/// The same with the store that the options name: `storage` and `storagePath` of `envelope`, the path from `base` on where
+/// it is relative; a store of 100 MiB in memory, shared between sessions, where they name none. Names come from `names`.
+///
+/// # Errors
+/// [`OptionsError`] for another name, a bad option, or a directory that cannot be used: it is made and looked at here, so
+/// that a wrong configuration fails at the start.
+pub fn open_policy(
+    name: &str,
+    options: &Value,
+    base: &Path,
+    names: Arc<dyn Names>,
+) -> Result<Arc<dyn Policy>, OptionsError> {
+    let memory = |names| {
+        let options = MemoryOptions::shared(Bytes::new(MEMORY_QUOTA_BYTES)).with_names(names);
+        Arc::new(MemoryStore::new(options))
+    };
+    if name != "envelope" {
+        return configure(name, options, memory(names));
+    }
+    let options = EnvelopeOptions::from_json(options)?;
+    let store: Arc<dyn SpillStore> = match options.storage {
+        Storage::Memory => memory(names),
+        Storage::Filesystem => {
+            let root = base.join(&options.storage_path).components().collect();
+            let store = FileStore::new(FileOptions {
+                root,
+                names,
+                ..FileOptions::new("")
+            })?;
+            store.probe()?;
+            Arc::new(store)
+        }
+    };
+    Ok(Arc::new(Envelope::new(options, store)))
+}
+
 /// The `workflow-step` policy: the step's own store, [`Call::call`] names the result.
 impl Policy for StepSpill {
     fn name(&self) -> &'static str {
@@ -198,7 +239,6 @@ impl Policy for StepSpill {
         if call.sub_call.is_some() {
             return Shaped::kept(result, Kept::Nested);
         }
-        let canonical = Canonical::of(&result);
         let admitted = self.admit(call.call, call.tool, result);
         let verdict = verdict_of(&admitted, call);
         let prompt = match admitted.prompt {
@@ -210,7 +250,7 @@ impl Policy for StepSpill {
             prompt,
             measured: admitted.measured,
             verdict,
-            canonical,
+            canonical: admitted.canonical,
             is_error: admitted.is_error,
         }
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use spill_agent::{
-    AbortHandle, StepJob, StepResult, abort_pair, is_own_log, log_setting_warnings, run_job,
+    AbortHandle, SpillSettings, StepJob, StepResult, abort_pair, is_own_log, log_setting_warnings,
+    run_job,
 };
-use spill_engine::Settings;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -23,12 +23,13 @@ const LOG_VAR: &str = "SPILLGATE_LOG";
 const MAX_JOB_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
-    let (settings, warnings) = Settings::from_lookup(|name| {
+    let (settings, warnings) = SpillSettings::from_lookup(|name| {
         std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-    });
+    })
+    .map_err(|error| Failure::usage(VERB, error))?;
     if args.print_settings {
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        let settings = spill_agent::EffectiveSettings::from(settings);
+        let settings = spill_agent::EffectiveSettings::from(&settings);
         let answer = serde_json::json!({ "settings": settings, "warnings": warnings });
         out::line(answer);
         return Ok(0);
@@ -48,6 +49,8 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     });
     let result = result.map_err(|error| Failure::usage(VERB, error))?;
     print_result(&result).map_err(|error| Failure::internal(VERB, error))?;
+    // Work on files that do not answer must not hold up the end.
+    runtime.shutdown_background();
     Ok(0)
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use spill_agent::{
-    AbortHandle, AbortSignal, EndReason, ToolFailure, ToolPort, ToolSpec, abort_pair, run_step_in,
+    AbortHandle, AbortSignal, EndReason, ToolAnswer, ToolFailure, ToolPort, ToolSpec, abort_pair,
+    run_step_in,
 };
 use spill_engine::{ReadError, StepSpill, ToolResult};
 
@@ -50,13 +51,13 @@ impl ToolPort for Witness {
         &self,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<ToolResult, ToolFailure> {
+    ) -> Result<ToolAnswer, ToolFailure> {
         if name == "text" {
             return TOOLS.call(name, arguments).await;
         }
         *self.seen.lock().expect("no test panics in here") = Some(readable(&self.store));
         match &self.then {
-            Then::Return => Ok(ToolResult::text("seen")),
+            Then::Return => Ok(ToolResult::text("seen").into()),
             Then::Lose => Err(ToolFailure::Unreachable("cut".to_owned())),
             Then::Hang => std::future::pending().await,
             Then::Abort(handle) => {

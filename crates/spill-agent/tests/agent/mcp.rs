@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use spill_agent::{McpTools, ToolFailure, ToolPort as _, http_client};
+use spill_agent::{McpTools, SubCall, ToolAnswer, ToolFailure, ToolPort as _, http_client};
 use spill_engine::{Block, ToolResult};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::method};
 
@@ -63,6 +63,13 @@ fn call(id: &Value, params: &Value) -> ResponseTemplate {
             ],
             "structuredContent": {"n": 1},
         })),
+        "composite" => result(json!({
+            "content": [{"type": "text", "text": "both"}],
+            "_meta": {"other": 1, "spillgate/sub_calls": [
+                {"tool": "text", "arguments": {"size": 3}, "result": "one", "is_error": false},
+                {"tool": "text", "arguments": {}, "result": "no", "is_error": true},
+            ]},
+        })),
         "nothing" => result(json!({"content": []})),
         "refuse" => ResponseTemplate::new(200).set_body_json(
             json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no such path"}}),
@@ -112,15 +119,15 @@ async fn the_tools_are_listed_as_the_server_describes_them() {
     tools.close().await;
 }
 
-async fn called(tools: &McpTools, name: &str) -> Result<ToolResult, ToolFailure> {
+async fn called(tools: &McpTools, name: &str) -> Result<ToolAnswer, ToolFailure> {
     let mut arguments = Map::new();
     arguments.insert("size".to_owned(), json!(300_000));
     tools.call(name, &arguments).await
 }
 
 async fn check_result(tools: &McpTools, name: &str, expected: ToolResult) {
-    let result = called(tools, name).await.expect(name);
-    assert!(result == expected, "{name}: {result:?}");
+    let answer = called(tools, name).await.expect(name);
+    assert!(answer == expected.into(), "{name}: {answer:?}");
 }
 
 #[tokio::test]
@@ -138,6 +145,28 @@ async fn results_arrive_whole() {
         is_error: false,
     };
     check_result(&tools, "mixed", mixed).await;
+    tools.close().await;
+}
+
+#[tokio::test]
+async fn a_composite_tools_own_calls_arrive_beside_its_result() {
+    let server = server(Script { session: None }).await;
+    let tools = tools(&server);
+    let answer = called(&tools, "composite").await.expect("an answer");
+    assert_eq!(answer.result, ToolResult::text("both"));
+    let arguments = Map::from_iter([("size".to_owned(), json!(3))]);
+    let sub_call = |arguments, result| SubCall {
+        tool: "text".to_owned(),
+        arguments,
+        result,
+    };
+    assert_eq!(
+        answer.sub_calls,
+        [
+            sub_call(arguments, ToolResult::text("one")),
+            sub_call(Map::new(), ToolResult::error("no")),
+        ]
+    );
     tools.close().await;
 }
 

@@ -4,6 +4,7 @@
 //! envelope is bounded, a store that fails leaves the result where it was, and what nobody owns is not stored.
 //! [`Form::Observed`] gives the observed envelope byte for byte.
 
+mod arriving;
 mod json;
 mod options;
 mod payload;
@@ -20,12 +21,15 @@ pub use options::{EnvelopeOptions, Form, Storage};
 pub use payload::Payload;
 pub use resource::Resource;
 
+use crate::arriving::{ArrivingResult, Gathered, Overflowing};
+use crate::by_content::{self, Previews};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::result::ToolResult;
 use crate::shaped::{
     Arm, Call, Canonical, Kept, Opened, Policy, Shaped, Spilled, Verdict, Warning,
 };
+use crate::share::PreviewShare;
 use crate::stores::{ItemHead, ItemKey, SpillStore, StoreError, Visibility};
 use payload::Serialised;
 use preview::Extent;
@@ -141,24 +145,14 @@ impl Envelope {
         payload: Payload<'_>,
         serialised: Serialised,
     ) -> Result<Verdict, Warning> {
-        let tool = || call.tool.to_owned();
         let failed = |error: StoreError| Warning::of_store(call, &error);
-        let visibility = self.visibility(call)?;
+        let head = self.head_of(call, serialised.media_type)?;
         let name = self.store.name(call.tool).map_err(failed)?;
         let uri = self.uri(name.key());
         let size = Bytes::of(&serialised.text).get();
         let text = self
             .envelope(payload, &uri, serialised.media_type, size)
-            .ok_or_else(|| Warning::NoticeTooLarge {
-                tool: tool(),
-                limit: "maxPayloadBytes",
-            })?;
-        let head = ItemHead {
-            visibility,
-            media_type: serialised.media_type.to_owned(),
-            now: call.now,
-            time_to_live: Some(self.options.time_to_live()),
-        };
+            .ok_or_else(|| self.too_large(call))?;
         let stored = self
             .store
             .put(name, head, serialised.text.into())
@@ -168,6 +162,25 @@ impl Envelope {
             text: text.into(),
             spilled,
         })
+    }
+
+    fn head_of(&self, call: &Call<'_>, media_type: &str) -> Result<ItemHead, Warning> {
+        Ok(ItemHead {
+            visibility: self.visibility(call)?,
+            media_type: media_type.to_owned(),
+            now: call.now,
+            time_to_live: Some(self.options.time_to_live()),
+        })
+    }
+
+    fn too_large(&self, call: &Call<'_>) -> Warning {
+        Warning::NoticeTooLarge {
+            tool: call.tool.to_owned(),
+            limit: match self.options.preview_share {
+                PreviewShare::ALL => "maxPayloadBytes",
+                _ => "previewShare of maxPayloadBytes",
+            },
+        }
     }
 
     fn visibility(&self, call: &Call<'_>) -> Result<Visibility, Warning> {
@@ -202,7 +215,7 @@ impl Envelope {
         let extent = Extent {
             items: options.preview_items,
             chars: options.preview_string_chars,
-            bytes: options.max_payload_bytes,
+            bytes: options.most_envelope_bytes(),
             form: options.form,
         };
         match options.form {
@@ -211,8 +224,11 @@ impl Envelope {
                 Some(written(shown.unwrap_or_else(|| Value::from(OMITTED))))
             }
             Form::Published => {
-                let limit = options.max_payload_bytes.min(size.saturating_sub(1));
+                let limit = options.most_envelope_bytes().min(size.saturating_sub(1));
                 let fits = |text: &String| text.len() as u64 <= limit;
+                if let Some(text) = self.by_content(payload, limit, &written) {
+                    return Some(text);
+                }
                 smaller_and_smaller(extent)
                     .filter_map(|extent| preview::preview(payload, extent))
                     .map(written)
@@ -220,6 +236,31 @@ impl Envelope {
                     .or_else(|| Some(written(Value::from(OMITTED))).filter(fits))
             }
         }
+    }
+
+    /// A text's preview by content, where the options ask for it and it fits with its escapes.
+    fn by_content(
+        &self,
+        payload: Payload<'_>,
+        limit: u64,
+        written: &dyn Fn(Value) -> String,
+    ) -> Option<String> {
+        let text = match (payload, self.options.preview) {
+            (_, Previews::Plain) => return None,
+            (Payload::Text(text), Previews::Content) => text.as_str(),
+            (Payload::Json(Value::String(text)), Previews::Content) => text,
+            (Payload::Json(_) | Payload::Bytes(_) | Payload::Blocks(_), Previews::Content) => {
+                return None;
+            }
+        };
+        let kind = by_content::kind_of(text)?;
+        let frame = written(Value::from("")).len() as u64;
+        let room = usize::try_from(limit.checked_sub(frame)?).unwrap_or(usize::MAX);
+        [room, room / 4 * 3, room / 2, room / 4]
+            .into_iter()
+            .filter_map(|room| by_content::within(text, kind, room))
+            .map(|preview| written(Value::from(preview)))
+            .find(|envelope| envelope.len() as u64 <= limit)
     }
 
     fn hint(&self, uri: &str, summary: &str) -> String {
@@ -262,6 +303,9 @@ impl Policy for Envelope {
     }
 
     fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
+        if call.sub_call.is_some() {
+            return Shaped::kept(result, Kept::Nested);
+        }
         let opened = Opened::new(result);
         if call.reads_back(&|text: &str| self.is_stored(text, call)) {
             return opened.shaped(None, Verdict::Keep(Kept::ReadBack), None);
@@ -286,6 +330,13 @@ impl Policy for Envelope {
             Verdict::Replace { text, .. } => Some(text.clone()),
         };
         opened.shaped(measured, verdict, prompt)
+    }
+
+    fn begin<'a>(&'a self, call: Call<'a>) -> Box<dyn ArrivingResult + 'a> {
+        if call.sub_call.is_some() || call.reads_back(&|text: &str| self.is_stored(text, &call)) {
+            return Box::new(Gathered::new(self, call));
+        }
+        Box::new(Overflowing::new(self, call))
     }
 }
 

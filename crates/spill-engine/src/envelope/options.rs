@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::inline_cap::{OptionsError, number};
+use crate::by_content::Previews;
+use crate::inline_cap::{OptionsError, number, share};
+use crate::share::PreviewShare;
 use crate::stores::Millis;
 
 /// Where records are kept when the caller leaves the choice to the options.
@@ -49,6 +51,11 @@ pub struct EnvelopeOptions {
     pub storage_path: String,
     /// `form`: `published` or `observed`.
     pub form: Form,
+    /// `previewShare`: how much of the limit an envelope may take, above 0 and at most 1; of the observed form, which is not
+    /// bounded, how much its preview may take. What is replaced does not depend on it.
+    pub preview_share: PreviewShare,
+    /// `preview`: `plain` or `content`; the observed form has plain ones.
+    pub preview: Previews,
 }
 
 impl Default for EnvelopeOptions {
@@ -62,6 +69,8 @@ impl Default for EnvelopeOptions {
             storage: Storage::Memory,
             storage_path: "./.spillover_cache".to_owned(),
             form: Form::Published,
+            preview_share: PreviewShare::ALL,
+            preview: Previews::Plain,
         }
     }
 }
@@ -75,12 +84,13 @@ impl EnvelopeOptions {
         let written = Written::deserialize(options)
             .map_err(|error| OptionsError::NotUnderstood(error.to_string()))?;
         let defaults = Self::default();
-        let count = |option, value: Option<&Value>, default: usize| {
-            let number = value.map(|value| number(option, value)).transpose()?;
-            Ok(number.map_or(default, |number| {
-                usize::try_from(number).unwrap_or(usize::MAX)
-            }))
-        };
+        let count =
+            |option, value: Option<&Value>, default: usize| -> Result<usize, OptionsError> {
+                let number = value.map(|value| number(option, value)).transpose()?;
+                Ok(number.map_or(default, |number| {
+                    usize::try_from(number).unwrap_or(usize::MAX)
+                }))
+            };
         let bytes = |option, value: Option<&Value>, default: u64| match value {
             Some(value) => number(option, value),
             None => Ok(default),
@@ -112,7 +122,14 @@ impl EnvelopeOptions {
             storage: written.storage.unwrap_or_default(),
             storage_path: written.storage_path.unwrap_or(defaults.storage_path),
             form: written.form.unwrap_or_default(),
+            preview_share: share(written.preview_share.as_ref())?,
+            preview: written.preview.unwrap_or_default(),
         })
+    }
+
+    /// The most bytes of an envelope.
+    pub(crate) fn most_envelope_bytes(&self) -> u64 {
+        self.preview_share.of(self.max_payload_bytes)
     }
 
     /// The life of a record.
@@ -132,4 +149,6 @@ struct Written {
     storage: Option<Storage>,
     storage_path: Option<String>,
     form: Option<Form>,
+    preview_share: Option<Value>,
+    preview: Option<Previews>,
 }

@@ -67,7 +67,8 @@ impl Envelope {
         reader: &Reader,
         now: Millis,
     ) -> Result<Resource, AskError> {
-        let asked = range_in(uri)?;
+        let prefix = &self.options().resource_uri_prefix;
+        let asked = range_in(uri.strip_prefix(prefix.as_str()).unwrap_or(uri))?;
         if asked.length == 0 {
             return Err(AskError::Nothing);
         }
@@ -103,10 +104,10 @@ impl Envelope {
     }
 }
 
-/// The range behind a URI's question mark; everything without one.
-fn range_in(uri: &str) -> Result<ByteRange, AskError> {
+/// The range behind an id's question mark; everything without one. A prefix may hold question marks of its own.
+fn range_in(id: &str) -> Result<ByteRange, AskError> {
     let mut range = ByteRange::ALL;
-    let Some((_, query)) = uri.split_once('?') else {
+    let Some((_, query)) = id.split_once('?') else {
         return Ok(range);
     };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

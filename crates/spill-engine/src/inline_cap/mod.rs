@@ -4,20 +4,24 @@
 //! nothing is written before the notice is known to fit, a marker shows where the cut is, and a read-back is recognised by
 //! the reference that it reads. [`Layout::Glued`] gives the observed replacement byte for byte.
 
+mod arriving;
 mod options;
 mod replacement;
 
 use std::sync::Arc;
 
-pub(crate) use options::number;
 pub use options::{InlineCapOptions, Layout, Mixed, OptionsError};
+pub(crate) use options::{number, share};
 
+use crate::arriving::{ArrivingResult, Gathered, Overflowing};
+use crate::by_content::{self, Previews};
 use crate::measure::Bytes;
 use crate::policy::Decision;
 use crate::result::{Block, ToolResult, content_json};
 use crate::shaped::{
     Arm, Call, Canonical, Kept, Opened, Policy, Shaped, Spilled, Verdict, Warning,
 };
+use crate::share::PreviewShare;
 use crate::shared_text::SharedText;
 use crate::stores::{ItemHead, SpillStore, StoreError};
 use replacement::{Lean, Replacement, Whole};
@@ -122,23 +126,20 @@ impl InlineCap {
         is_error: bool,
         fits: &dyn Fn(&SharedText) -> bool,
     ) -> Result<Verdict, Warning> {
-        let tool = || call.tool.to_owned();
-        let owner = call
-            .owner
-            .ok_or_else(|| Warning::NoOwner { tool: tool(), arm })?;
+        let owner = call.owner.ok_or_else(|| Warning::NoOwner {
+            tool: call.tool.to_owned(),
+            arm,
+        })?;
         let failed = |error: StoreError| Warning::of_store(call, &error);
-        let label = format!("{}.txt", call.tool);
-        let name = self.store.name(&label).map_err(failed)?;
+        let name = self.store.name(&arriving::label(call)).map_err(failed)?;
         let reference = name.locator().to_owned();
+        let replacement = self.replacement(&reference, is_error);
         let shown = self
-            .replacement(&reference, is_error)
-            .render(&Whole(text))
+            .by_content(&replacement, text)
+            .or_else(|| replacement.render(&Whole(text)))
             .map(SharedText::from)
             .filter(fits)
-            .ok_or_else(|| Warning::NoticeTooLarge {
-                tool: tool(),
-                limit: "maxInlineBytes",
-            })?;
+            .ok_or_else(|| self.too_large(call))?;
         let head = ItemHead::text_of(owner, call.now);
         let content = text.clone().into();
         let stored = self.store.put(name, head, content).map_err(failed)?;
@@ -150,14 +151,32 @@ impl InlineCap {
         })
     }
 
+    fn by_content(&self, replacement: &Replacement<'_>, text: &str) -> Option<String> {
+        match self.options.preview {
+            Previews::Plain => None,
+            Previews::Content => replacement.by_content(text, by_content::kind_of(text)?),
+        }
+    }
+
     fn replacement<'a>(&'a self, locator: &'a str, is_error: bool) -> Replacement<'a> {
         let cap = self.options.max_inline_bytes.unwrap_or(u64::MAX);
+        let cap = self.options.preview_share.of(cap);
         Replacement {
             cap: usize::try_from(cap).unwrap_or(usize::MAX),
             locator,
             hint: &self.options.retrieval_hint,
             layout: self.options.layout,
             lean: if is_error { Lean::Tail } else { Lean::Even },
+        }
+    }
+
+    fn too_large(&self, call: &Call<'_>) -> Warning {
+        Warning::NoticeTooLarge {
+            tool: call.tool.to_owned(),
+            limit: match self.options.preview_share {
+                PreviewShare::ALL => "maxInlineBytes",
+                _ => "previewShare of maxInlineBytes",
+            },
         }
     }
 
@@ -220,6 +239,13 @@ impl Policy for InlineCap {
         match self.exempt(call) {
             Some(kept) => Shaped::kept(result, kept),
             None => self.shape_arm(call, Arm::Result, result),
+        }
+    }
+
+    fn begin<'a>(&'a self, call: Call<'a>) -> Box<dyn ArrivingResult + 'a> {
+        match self.exempt(&call) {
+            Some(_) => Box::new(Gathered::new(self, call)),
+            None => Box::new(Overflowing::new(self, call)),
         }
     }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::by_content::Previews;
 use crate::retain::whole_number;
+use crate::share::PreviewShare;
+use crate::stores::StoreError;
 
 /// How a replacement is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -43,6 +46,11 @@ pub struct InlineCapOptions {
     pub layout: Layout,
     /// `retrievalHint`: the notice's last sentence, which says how to read the whole.
     pub retrieval_hint: String,
+    /// `previewShare`: how much of the cap a replacement may take, above 0 and at most 1. What is replaced does not depend
+    /// on it.
+    pub preview_share: PreviewShare,
+    /// `preview`: `plain` or `content`.
+    pub preview: Previews,
 }
 
 impl Default for InlineCapOptions {
@@ -54,6 +62,8 @@ impl Default for InlineCapOptions {
             layout: Layout::default(),
             retrieval_hint: "Use read with offset/limit, or grep this path to search within it."
                 .to_owned(),
+            preview_share: PreviewShare::ALL,
+            preview: Previews::Plain,
         }
     }
 }
@@ -77,6 +87,8 @@ impl InlineCapOptions {
         let defaults = Self::default();
         Ok(Self {
             max_inline_bytes: written.cap()?,
+            preview_share: share(written.preview_share.as_ref())?,
+            preview: written.preview.unwrap_or_default(),
             skip: written.skip_tools.unwrap_or(defaults.skip),
             mixed: written.mixed_content.unwrap_or_default(),
             layout: written.layout.unwrap_or_default(),
@@ -96,9 +108,20 @@ pub enum OptionsError {
         /// What it was.
         got: String,
     },
+    /// No share of a limit.
+    #[error("spill-policy: {option} must be a number above 0 and at most 1 (got {got})")]
+    NotAShare {
+        /// The option.
+        option: &'static str,
+        /// What it was.
+        got: String,
+    },
     /// A name that is not known, or a value of another type.
     #[error("spill-policy: the options are not understood: {0}")]
     NotUnderstood(String),
+    /// The store that the options name cannot be used.
+    #[error("spill-policy: the store cannot be used: {0}")]
+    Store(#[from] StoreError),
     /// A policy that is not known.
     #[error("spill-policy: no policy is called {0:?} (use inline-cap or envelope)")]
     NoSuchPolicy(String),
@@ -112,6 +135,17 @@ pub(crate) fn number(option: &'static str, value: &Value) -> Result<u64, Options
     })
 }
 
+/// The `previewShare` that `value` is; all when there is none.
+pub(crate) fn share(value: Option<&Value>) -> Result<PreviewShare, OptionsError> {
+    let Some(value) = value else {
+        return Ok(PreviewShare::ALL);
+    };
+    PreviewShare::from_json(value).ok_or_else(|| OptionsError::NotAShare {
+        option: "previewShare",
+        got: value.to_string(),
+    })
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Written {
@@ -121,6 +155,8 @@ struct Written {
     mixed_content: Option<Mixed>,
     layout: Option<Layout>,
     retrieval_hint: Option<String>,
+    preview_share: Option<Value>,
+    preview: Option<Previews>,
 }
 
 impl Written {

@@ -1,6 +1,8 @@
 //! The text that stands for a stored one: its ends and one notice, never above the cap.
 
 use super::options::Layout;
+use crate::by_content;
+use crate::content::ContentKind;
 
 /// Which end of a text matters more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +102,14 @@ impl Replacement<'_> {
         (text.len() <= self.cap).then_some(text)
     }
 
+    /// The preview of `text` as `kind` above the notice; `None` when there is no room for one.
+    pub(crate) fn by_content(&self, text: &str, kind: ContentKind) -> Option<String> {
+        let notice = self.notice_that(&format!("Shown in parts, {} bytes.", text.len()));
+        let room = self.cap.checked_sub(BETWEEN.len() + notice.len())?;
+        let preview = by_content::within(text, kind, room)?;
+        Some(format!("{preview}{BETWEEN}{notice}"))
+    }
+
     /// The bytes that were reserved for a longer count go to the ends, and these stop at lines.
     fn tightened(&self, frame: Frame, original: &impl Original, reserved: Ends<'_>) -> String {
         let total = original.total();
@@ -165,8 +175,12 @@ impl Replacement<'_> {
     }
 
     fn notice(&self, omitted: usize) -> String {
+        self.notice_that(&format!("Omitted {omitted} bytes."))
+    }
+
+    fn notice_that(&self, omission: &str) -> String {
         let stored = format!(
-            "Omitted {omitted} bytes. Full formatted result stored at: {}.",
+            "{omission} Full formatted result stored at: {}.",
             self.locator
         );
         format!("({})", crate::retain::notice(&stored, self.hint))

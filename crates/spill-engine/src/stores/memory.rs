@@ -174,7 +174,7 @@ impl SpillStore for MemoryStore {
     ) -> Result<Box<dyn ItemWriter + 'a>, StoreError> {
         Ok(Box::new(Arriving {
             store: self,
-            name,
+            name: Some(name),
             head,
             bytes: Vec::new(),
             failed: None,
@@ -361,7 +361,8 @@ impl State {
 
 struct Arriving<'a> {
     store: &'a MemoryStore,
-    name: ItemName,
+    /// Used up by the end.
+    name: Option<ItemName>,
     head: ItemHead,
     bytes: Vec<u8>,
     failed: Option<StoreError>,
@@ -377,32 +378,35 @@ impl ItemWriter for Arriving<'_> {
             self.store.options.quota.get(),
         );
         if size > quota {
-            self.bytes = Vec::new();
             let failed = StoreError::TooLarge { size, quota };
             self.failed = Some(failed.clone());
+            self.store.lock().usage.refused += 1;
             return Err(failed);
         }
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<StoredItem, StoreError> {
-        let Self {
-            store,
-            name,
-            head,
-            mut bytes,
-            failed,
-        } = *self;
-        if let Some(failed) = failed {
-            store.lock().usage.refused += 1;
-            return Err(failed);
+    fn finish(&mut self) -> Result<StoredItem, StoreError> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
         }
+        let name = self.name.take().ok_or(StoreError::Taken)?;
+        let mut bytes = std::mem::take(&mut self.bytes);
         bytes.shrink_to_fit();
         let content = match String::from_utf8(bytes) {
             Ok(text) => Content::from(text),
             Err(other) => Content::from(other.into_bytes()),
         };
-        store.put(name, head, content)
+        let stored = self.store.put(name, self.head.clone(), content.clone());
+        if let Err(error) = &stored {
+            self.failed = Some(error.clone());
+            self.bytes = content.into_bytes();
+        }
+        stored
+    }
+
+    fn take_back(self: Box<Self>) -> Result<Vec<u8>, StoreError> {
+        Ok(self.bytes)
     }
 }

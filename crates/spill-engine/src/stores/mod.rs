@@ -9,6 +9,7 @@ mod key;
 mod memory;
 mod names;
 mod outcome;
+mod sweep_once;
 
 use std::fmt;
 use std::ops::Range;
@@ -19,6 +20,7 @@ pub use key::{ItemKey, MalformedKey};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use names::{Names, OsNames, SeededNames};
 pub use outcome::{Damage, ReadFailure, StoreError};
+pub use sweep_once::SweepOnce;
 
 use crate::measure::Bytes;
 use crate::shared_text::SharedText;
@@ -105,6 +107,14 @@ impl Content {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The bytes as a vector of their own, without a copy where nobody shares them.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_string().into_bytes(),
+            Self::Bytes(bytes) => Arc::unwrap_or_clone(bytes),
         }
     }
 
@@ -408,12 +418,18 @@ pub trait ItemWriter {
     /// Adds `bytes` at the end.
     ///
     /// # Errors
-    /// [`StoreError`] when they cannot be held; the item is then lost and `finish` fails too.
+    /// [`StoreError`] when they cannot be held; the item will then not be stored, and `finish` fails too.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Makes the item readable.
+    /// Makes the item readable. May be called once.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be held whole; then nothing of it is left.
-    fn finish(self: Box<Self>) -> Result<StoredItem, StoreError>;
+    /// [`StoreError`] when it cannot be held whole; then nothing of it is left once the writer is dropped.
+    fn finish(&mut self) -> Result<StoredItem, StoreError>;
+
+    /// Gives up an item that is not finished: the bytes of every write that succeeded. Nothing of it is left in the store.
+    ///
+    /// # Errors
+    /// [`StoreError`] when they cannot be read back.
+    fn take_back(self: Box<Self>) -> Result<Vec<u8>, StoreError>;
 }

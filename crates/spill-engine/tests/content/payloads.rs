@@ -25,7 +25,7 @@ fn check_uncut(content: &str, payload: &str) {
 
 /// No cut falls inside a payload, wherever it stands.
 #[test]
-fn fault_8_payloads_are_never_cut() {
+fn fault_08_payloads_are_never_cut() {
     let payload = base64(40 << 10);
     let uri = format!("data:image/png;base64,{payload}");
     check_uncut(&uri, &payload);

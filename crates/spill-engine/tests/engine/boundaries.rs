@@ -183,3 +183,15 @@ fn a_reference_never_changes_its_meaning() {
     );
     assert_eq!(step.usage().persisted, 1);
 }
+
+#[test]
+fn one_result_may_have_a_threshold_of_its_own() {
+    let step = step(Settings::DEFAULT);
+    let lowest = low().threshold;
+    let usual = admit(&step, 0, plain(5_000));
+    assert_eq!(usual.placement, BELOW);
+    let lowered = step.admit_from(lowest, call(0), "tool", ToolResult::text(plain(5_000)));
+    assert_eq!(lowered.placement, Placement::Stored);
+    let below = step.admit_from(lowest, call(1), "tool", ToolResult::text(plain(4_095)));
+    assert_eq!(below.placement, BELOW);
+}

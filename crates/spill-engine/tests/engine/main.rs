@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod concurrency;
+mod disk;
 mod laws;
 mod measuring;
 mod reading;

@@ -24,12 +24,27 @@ fn every_single_character_class_measures_as_it_serialises() {
 
 #[test]
 fn the_worst_text_does_not_overflow_the_counters_at_any_length() {
-    for length in (0..40).chain([
-        1_630, 1_631, 1_632, 1_633, 1_663, 1_664, 1_665, 3_264, 10_000,
+    for length in (0..140).chain([
+        255, 256, 257, 8_191, 8_192, 8_193, 16_383, 16_384, 16_385, 16_512, 32_768, 40_000,
     ]) {
         check_size(&"\u{1}".repeat(length));
+        check_size(&"\n".repeat(length));
+        check_size(&"\\".repeat(length));
         check_size(&"\"\n".repeat(length));
         check_size(&"ab\u{7f}é😀\\".repeat(length));
+    }
+}
+
+#[test]
+fn a_rare_control_is_found_wherever_it_stands() {
+    for place in [
+        0, 1, 127, 128, 16_383, 16_384, 16_511, 16_512, 32_767, 40_000,
+    ] {
+        for rare in ["\0", "\t", "\u{8}", "\u{b}", "\r", "\u{1f}", "\""] {
+            let mut text = "x\n".repeat(20_010);
+            text.replace_range(place..=place, rare);
+            check_size(&text);
+        }
     }
 }
 

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spill_engine::{
     Bytes, Call, Canonical, Decision, Envelope, EnvelopeOptions, Form, Kept, Millis, Payload,
-    Policy, Reader, Resource, SpillStore, Storage, ToolResult, Verdict, Warning, decide_envelope,
+    Policy, PreviewShare, Previews, Reader, Resource, SpillStore, Storage, ToolResult, Verdict,
+    Warning, decide_envelope,
 };
 
 use super::{Bench, CALL, enveloped, limited, memory, owner, rows, spilled, structured};
@@ -207,6 +208,7 @@ fn options_have_their_published_names_and_defaults() {
     let all = json!({
         "maxPayloadBytes": 1, "spilloverTtlSeconds": 2, "previewItems": 3, "previewStringChars": 4,
         "resourceUriPrefix": "p", "storage": "filesystem", "storagePath": "d", "form": "observed",
+        "previewShare": 0.5, "preview": "content",
     });
     let read = EnvelopeOptions::from_json(&all).expect("good options");
     let expected = EnvelopeOptions {
@@ -218,6 +220,8 @@ fn options_have_their_published_names_and_defaults() {
         storage: Storage::Filesystem,
         storage_path: "d".to_owned(),
         form: Form::Observed,
+        preview_share: PreviewShare::new(0.5).expect("a share"),
+        preview: Previews::Content,
     };
     assert_eq!(read, expected);
     let nulls = json!({"maxPayloadBytes": null, "previewItems": null, "storage": null});
@@ -354,4 +358,19 @@ proptest! {
         let _ = read(&policy, &format!("{uri}{tail}"));
         let _ = read(&policy, &tail);
     }
+}
+
+#[test]
+fn what_a_composite_tool_asks_for_it_gets_whole() {
+    let policy = Envelope::new(EnvelopeOptions::default(), memory(1 << 20));
+    let owner = owner();
+    let nested = Call {
+        sub_call: Some(1),
+        ..Call::new("tool", CALL).owned_by(&owner)
+    };
+    let text = "x".repeat(20_000);
+    let shaped = policy.shape(&nested, ToolResult::text(text.clone()));
+    assert_eq!(*shaped.prompt, text);
+    assert_eq!(shaped.verdict, Verdict::Keep(Kept::Nested));
+    assert_eq!(policy.store().usage().stored, 0);
 }

@@ -391,6 +391,7 @@ fn fault_33_each_option_of_the_cap_changes_what_happens() {
         ])
     };
     let text = || ToolResult::text("line\n".repeat(400));
+    let log = || ToolResult::text("2026-11-30 10:00:00 INFO x\n".repeat(100));
     let base = json!({"maxInlineBytes": 900});
     for (key, value, tool, result) in [
         (
@@ -403,6 +404,8 @@ fn fault_33_each_option_of_the_cap_changes_what_happens() {
         ("mixedContent", json!("bound-text"), "tool", mixed),
         ("layout", json!("glued"), "tool", text),
         ("retrievalHint", json!("Ask."), "tool", text),
+        ("previewShare", json!(0.5), "tool", text),
+        ("preview", json!("content"), "tool", log),
     ] {
         let prompt = |options: &Value| {
             let options = InlineCapOptions::from_json(options).expect("good options");
@@ -426,6 +429,8 @@ fn fault_33_each_option_of_the_envelope_changes_what_happens() {
         ("previewStringChars", json!(20)),
         ("resourceUriPrefix", json!("spill:")),
         ("form", json!("observed")),
+        ("previewShare", json!(0.5)),
+        // "preview" changes the preview of a text: see `each_kind_of_text_has_its_preview`.
     ] {
         let prompt = |options: &Value| {
             let options = EnvelopeOptions::from_json(options).expect("good options");

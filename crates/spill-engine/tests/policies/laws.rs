@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spill_engine::{
     Arm, Block, Bytes, Call, Envelope, EnvelopeOptions, Form, InlineCap, InlineCapOptions, Kept,
-    Layout, Mixed, Owner, Payload, Policy, Shaped, SharedText, SpillStore, ToolResult, Verdict,
+    Layout, Mixed, Owner, Payload, Policy, PreviewShare, Previews, Shaped, SharedText, SpillStore,
+    ToolResult, Verdict,
 };
 
 use super::{Bench, CALL, cap_with, enveloped, memory, owner};
@@ -24,6 +25,10 @@ fn texts(runs: std::ops::Range<usize>) -> impl Strategy<Value = String> {
         "😀",
         "\u{feff}",
         "data:image/png;base64,",
+        "{\"k\":[1,\"é\"]}\n",
+        "2026-11-30 10:00:00 ERROR x\n",
+        "a,b,\"c\n",
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
     ]);
     vec((palette, 1_usize..300), runs).prop_map(|runs| {
         runs.iter()
@@ -67,31 +72,55 @@ fn numbers() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0..2_000_u64, 2 => 0..10_000_u64, 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }
 
+fn shares() -> impl Strategy<Value = PreviewShare> {
+    let any = (0.0..=1.0_f64).prop_filter_map("above 0", PreviewShare::new);
+    prop_oneof![Just(PreviewShare::ALL), any]
+}
+
+fn previews() -> impl Strategy<Value = Previews> {
+    prop::sample::select(vec![Previews::Plain, Previews::Content])
+}
+
 fn cap_options() -> impl Strategy<Value = InlineCapOptions> {
     let layout = prop::sample::select(vec![Layout::Marked, Layout::Glued]);
     let mixed = prop::sample::select(vec![Mixed::Leave, Mixed::BoundText]);
-    (numbers(), layout, mixed, "[a-z \"\n]{0,80}").prop_map(|(cap, layout, mixed, hint)| {
-        InlineCapOptions {
+    let hint = "[a-z \"\n]{0,80}";
+    (numbers(), shares(), previews(), layout, mixed, hint).prop_map(
+        |(cap, preview_share, preview, layout, mixed, hint)| InlineCapOptions {
+            preview,
             layout,
             mixed,
+            preview_share,
             retrieval_hint: hint,
             ..InlineCapOptions::capped(cap)
-        }
-    })
+        },
+    )
 }
 
 fn envelope_options() -> impl Strategy<Value = EnvelopeOptions> {
     let count = || numbers().prop_map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-    (numbers(), numbers(), count(), count(), "[a-z:/\" é]{0,40}").prop_map(
-        |(limit, ttl, items, chars, prefix)| EnvelopeOptions {
-            max_payload_bytes: limit,
-            spillover_ttl_seconds: ttl,
-            preview_items: items,
-            preview_string_chars: chars,
-            resource_uri_prefix: prefix,
-            ..EnvelopeOptions::default()
-        },
+    let prefix = "[a-z:/\" é]{0,40}";
+    (
+        numbers(),
+        shares(),
+        previews(),
+        numbers(),
+        count(),
+        count(),
+        prefix,
     )
+        .prop_map(
+            |(limit, preview_share, preview, ttl, items, chars, prefix)| EnvelopeOptions {
+                preview_share,
+                preview,
+                max_payload_bytes: limit,
+                spillover_ttl_seconds: ttl,
+                preview_items: items,
+                preview_string_chars: chars,
+                resource_uri_prefix: prefix,
+                ..EnvelopeOptions::default()
+            },
+        )
 }
 
 /// Kept results are the very same, replaced ones smaller than their original; stored is what was told, and nothing else.
@@ -127,7 +156,7 @@ proptest! {
         check_shaped(&bench, &shaped, &result)?;
         if let Verdict::Replace { text, spilled } = &shaped.verdict {
             let cap = options.max_inline_bytes.expect("a cap");
-            prop_assert!(text.len() as u64 <= cap && cap < spilled.size.get());
+            prop_assert!(text.len() as u64 <= options.preview_share.of(cap) && cap < spilled.size.get());
         }
         let again = cap_with(options).shape("tool", result);
         prop_assert_eq!(again, shaped, "equal input, equal replacement");
@@ -140,7 +169,7 @@ proptest! {
         check_shaped(&bench, &shaped, &result)?;
         if let Verdict::Replace { text, spilled } = &shaped.verdict {
             let limit = options.max_payload_bytes;
-            prop_assert!(text.len() as u64 <= limit && limit < spilled.size.get());
+            prop_assert!(text.len() as u64 <= options.preview_share.of(limit) && limit < spilled.size.get());
             prop_assert!((text.len() as u64) < spilled.size.get());
             let envelope: Value = serde_json::from_str(text).expect("an envelope is JSON");
             prop_assert_eq!(&envelope["sizeBytes"], &json!(spilled.size.get()));

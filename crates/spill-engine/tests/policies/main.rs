@@ -1,9 +1,14 @@
 //! The `inline-cap` and `envelope` policies and what puts them around tools.
 
+mod arriving;
+mod content;
+mod dispatch;
 mod envelope;
 mod faults;
 mod inline_cap;
 mod laws;
+mod matrix;
+mod share;
 mod wrap;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use spill_engine::{
     Accepted, Around, Block, Call, Canonical, Decision, Kept, OptionsError, Passed, Pipeline,
     Policy, Settings, SpillStore, StepId, StepSpill, ToolResult, Transformed, Verdict, configure,
@@ -217,4 +217,67 @@ fn the_step_policy_goes_around_a_tool_too() {
         run(step(), call, huge).verdict.decision(),
         Decision::InlineOverBudget
     );
+}
+
+fn opened(
+    options: &Value,
+    base: &std::path::Path,
+) -> Result<Arc<dyn Policy>, spill_engine::OptionsError> {
+    spill_engine::open_policy("envelope", options, base, Arc::new(spill_engine::OsNames))
+}
+
+/// `storage` and `storagePath` decide where the records are.
+#[test]
+fn an_envelope_opens_the_store_that_its_options_name() {
+    let home = tempfile::tempdir().expect("a directory");
+    let base = home.path().canonicalize().expect("it exists");
+    let owner = owner();
+    let call = Call::new("tool", CALL).owned_by(&owner);
+    let shape = |policy: Arc<dyn Policy>| policy.shape(&call, ToolResult::text("x".repeat(20_000)));
+    let in_memory = shape(opened(&json!({}), &base).expect("good options"));
+    assert!(matches!(in_memory.verdict, Verdict::Replace { .. }));
+    assert_eq!(std::fs::read_dir(&base).expect("a directory").count(), 0);
+    let files = |root: &std::path::Path| {
+        let entries = std::fs::read_dir(root).expect("a directory");
+        entries
+            .filter(|entry| {
+                let name = entry.as_ref().expect("an entry").file_name();
+                name.to_string_lossy().contains("-tool")
+            })
+            .count()
+    };
+    let absolute = base.join("elsewhere");
+    for (options, root) in [
+        (
+            json!({"storage": "filesystem"}),
+            base.join(".spillover_cache"),
+        ),
+        (
+            json!({"storage": "filesystem", "storagePath": "./a/./b/"}),
+            base.join("a/b"),
+        ),
+        (
+            json!({"storage": "filesystem", "storagePath": absolute}),
+            absolute.clone(),
+        ),
+    ] {
+        let shaped = shape(opened(&options, &base).expect("a usable place"));
+        assert!(matches!(shaped.verdict, Verdict::Replace { .. }));
+        assert_eq!(files(&root), 1, "{options}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_used_fails_the_load() {
+    let home = tempfile::tempdir().expect("a directory");
+    let base = home.path().canonicalize().expect("it exists");
+    std::fs::write(base.join("file"), "untouched").expect("a file");
+    for path in ["file", "file/below", "../up"] {
+        let options = json!({"storage": "filesystem", "storagePath": path});
+        let refusal = opened(&options, &base).err().expect("refused").to_string();
+        assert!(refusal.contains("the store cannot be used"), "{refusal}");
+    }
+    let other =
+        spill_engine::open_policy("other", &json!({}), &base, Arc::new(spill_engine::OsNames));
+    assert!(other.is_err());
 }

@@ -5,8 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
-use spill_engine::{Bytes, FileOptions, FileStore, SpillStore, StoreError, WhenFull};
+use spill_engine::{
+    Bytes, Call, CallId, FileOptions, FileStore, InlineCap, InlineCapOptions, Owner, Policy,
+    ReadFailure, SpillStore, StoreError, WhenFull,
+};
 
 use super::{NOW, bytes_in, head, keep, names_in, options, put, read, root_in, store_in};
 
@@ -84,6 +88,48 @@ fn plays_its_part() {
             assert!(put(&store, head(), vec![1; 10]).is_ok(), "a new execution");
             say("done");
         }
+        "fill the disk" => {
+            let store = store_in(&root);
+            let small = keep(&store, vec![1; 1_000]);
+            let before = names_in(&root);
+            let failed = put(&store, head(), vec![1; 1 << 20]).expect_err("beyond the disk");
+            assert!(
+                matches!(
+                    &failed,
+                    StoreError::Io {
+                        kind: std::io::ErrorKind::StorageFull,
+                        ..
+                    }
+                ),
+                "{failed:?}"
+            );
+            assert_eq!(names_in(&root), before, "the partial file is gone");
+            assert_eq!(store.usage().bytes, bytes_in(&root));
+            assert!(read(&store, small).is_ok(), "what was promised is there");
+            stream_into_a_full_disk(&root);
+            store.release(&super::owner());
+            assert!(put(&store, head(), vec![1; 10]).is_ok(), "a new execution");
+            say("done");
+        }
+        "fill and evict" => {
+            let store = evicting(&root);
+            for round in 0..40_u8 {
+                let stored = put(&store, head(), vec![round; 9_000]).expect("room is made");
+                match read(&store, stored.key) {
+                    Ok(bytes) => assert_eq!(bytes, vec![round; 9_000]),
+                    Err(failure) => assert_eq!(failure, ReadFailure::Evicted, "by the other"),
+                }
+            }
+            say("done");
+        }
+        "store without end" => {
+            let store = store_in(&root);
+            for round in 0_u32.. {
+                let content = format!("{round} ").repeat(3_000);
+                let stored = put(&store, head(), content).expect("room");
+                say(&format!("stored {} {round}", stored.key));
+            }
+        }
         "be refused" => {
             let home = tempfile::tempdir().expect("a directory");
             let closed = home
@@ -121,10 +167,39 @@ fn plays_its_part() {
     }
 }
 
+/// A result that is bounded while it arrives stays whole when the disk is full.
+fn stream_into_a_full_disk(root: &Path) {
+    let store = Arc::new(store_in(root));
+    let policy = InlineCap::new(InlineCapOptions::capped(2_000), store);
+    let other = Owner::new("another execution");
+    let call = CallId {
+        iteration: 1,
+        index: 0,
+    };
+    let mut arriving = policy.begin(Call::new("tool", call).owned_by(&other));
+    let text = "0123456789".repeat(100_000);
+    text.as_bytes()
+        .chunks(10_000)
+        .for_each(|piece| arriving.push(piece));
+    let streamed = arriving.finish(false);
+    assert_eq!(*streamed.prompt, text);
+    let warning = streamed.verdict.warning().expect("a warning").to_string();
+    assert!(warning.contains("keeping the inline content"), "{warning}");
+}
+
 fn say(word: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "{word}").expect("the parent listens");
     out.flush().expect("the parent listens");
+}
+
+fn evicting(root: &Path) -> FileStore {
+    let options = FileOptions {
+        quota: Bytes::new(QUOTA),
+        when_full: WhenFull::Evict,
+        ..options(root)
+    };
+    FileStore::new(options).expect("a path")
 }
 
 fn shared(root: &Path) -> FileStore {
@@ -205,6 +280,102 @@ fn a_write_that_fails_half_way_leaves_nothing_and_latches() {
         out.status.success() && String::from_utf8_lossy(&out.stdout).contains("done"),
         "{out:?}"
     );
+}
+
+/// A disk that is full: a file system of 256 KiB in a name space of the child's own.
+#[test]
+fn a_full_disk_loses_nothing_that_was_promised() {
+    let alone = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.arg("-rm").args(arguments);
+        command
+    };
+    if !alone(&["true"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        // Name spaces are not allowed here. The file size limit and the store's own tests of each call stand in.
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let child = command("fill the disk", &root_in(&home));
+    let out = alone(&["sh", "-c"])
+        .arg("mount -t tmpfs -o size=256k,mode=700 tmpfs \"$HOME_OF_STORE\" && exec \"$0\" \"$@\"")
+        .arg(child.get_program())
+        .args(child.get_args())
+        .env(
+            "HOME_OF_STORE",
+            home.path().canonicalize().expect("it exists"),
+        )
+        .envs(
+            child
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .output()
+        .expect("a shell");
+    assert!(
+        out.status.success() && String::from_utf8_lossy(&out.stdout).contains("done"),
+        "{out:?}"
+    );
+}
+
+/// Killed wherever it happens to be, ten times in one directory: every item that was announced is whole, and what was not is
+/// whole or gone.
+#[test]
+fn a_process_that_is_killed_at_work_keeps_its_promises() {
+    let home = tempfile::tempdir().expect("a directory");
+    let root = root_in(&home);
+    let mut promised = Vec::new();
+    for round in 0..10 {
+        let mut child = command("store without end", &root)
+            .spawn()
+            .expect("a child");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut lines = out.lines().map(|line| line.expect("text"));
+        let mut next = || {
+            lines
+                .by_ref()
+                .find_map(|line| Some(line.split_once("stored ")?.1.to_owned()))
+        };
+        promised.extend((0..=round % 4).map_while(|_| next()));
+        child.kill().expect("a child");
+        promised.extend(std::iter::from_fn(next));
+        child.wait().expect("a child");
+    }
+    assert!(promised.len() >= 20, "it was at work: {}", promised.len());
+    let store = store_in(&root);
+    store.sweep(NOW);
+    for announced in &promised {
+        let (key, round) = announced.split_once(' ').expect("key and round");
+        let content = format!("{round} ").repeat(3_000);
+        let key = key.parse().expect("a key");
+        assert_eq!(read(&store, key), Ok(content.into_bytes()), "{announced}");
+    }
+    let usage = store.usage();
+    assert_eq!(usage.bytes, bytes_in(&root));
+    let arriving = names_in(&root)
+        .into_iter()
+        .filter(|name| name.ends_with(".part"));
+    assert_eq!(arriving.count(), 0);
+    assert!(usage.items >= promised.len() as u64);
+}
+
+/// Two processes whose full store makes room: what is there is whole, and the quota holds.
+#[test]
+fn two_processes_that_evict_keep_to_one_quota() {
+    let home = tempfile::tempdir().expect("a directory");
+    let root = root_in(&home);
+    let children = [0; 2].map(|_| command("fill and evict", &root).spawn().expect("a child"));
+    for child in children {
+        let out = child.wait_with_output().expect("a child");
+        assert!(
+            out.status.success() && String::from_utf8_lossy(&out.stdout).contains("done"),
+            "{out:?}"
+        );
+    }
+    assert!(bytes_in(&root) <= QUOTA);
+    assert_eq!(evicting(&root).usage().bytes, bytes_in(&root));
 }
 
 /// A place that cannot be written fails at the probe, and at run time leaves the result inline.

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use spill_engine::{ItemKey, ReadFailure, SpillStore, Swept};
+use spill_engine::{ItemKey, ReadFailure, SpillStore, SweepOnce, Swept};
 
 use super::{NOW, bytes_in, files, head, keep, names_in, put, read, root_in, store_in};
 
@@ -179,4 +179,49 @@ fn a_count_that_a_crash_left_wrong_heals() {
         fs::write(root.join(".lock"), wrong).expect("a file");
         assert_eq!(store_in(&root).usage().bytes, bytes_in(&root), "{wrong:?}");
     }
+}
+
+/// Once in a process and directory; a sweep that was cut short is taken up again.
+#[test]
+fn leftovers_are_swept_once() {
+    let (home, _) = crashed(&[(".part", "half")]);
+    let root = root_in(&home);
+    let (guard, store) = (SweepOnce::new(), store_in(&root));
+    let swept = |guard: &SweepOnce, go_on: &dyn Fn() -> bool| {
+        let swept = guard.sweep(&store, go_on);
+        swept.map(|swept| swept.expect("a usable place").leftovers)
+    };
+    assert_eq!(swept(&guard, &|| false), Some(0), "no time at all");
+    let asked = Cell::new(0);
+    let stops_inside = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 2
+    };
+    assert_eq!(swept(&guard, &stops_inside), Some(0));
+    assert_eq!(swept(&guard, &|| true), Some(1));
+    fs::write(root.join(format!("{KEY}.part")), "half").expect("a file");
+    assert_eq!(swept(&guard, &|| true), None, "not again in this process");
+    let (_other_home, other) = files();
+    assert!(guard.sweep(&other, &|| true).is_some(), "another directory");
+    assert_eq!(
+        swept(&SweepOnce::new(), &|| true),
+        Some(1),
+        "another process"
+    );
+}
+
+/// A place that cannot be used is told once, and nothing is swept in it.
+#[test]
+fn a_link_in_the_directorys_place_is_told_once() {
+    let home = tempfile::tempdir().expect("a directory");
+    let root = root_in(&home);
+    symlink(home.path(), &root).expect("a link");
+    let (guard, store) = (SweepOnce::new(), store_in(&root));
+    let told = guard.sweep(&store, &|| true).expect("the first time");
+    let told = told.expect_err("a link").to_string();
+    assert!(
+        told.contains("symbolic link") && told.contains("spill"),
+        "{told}"
+    );
+    assert!(guard.sweep(&store, &|| true).is_none());
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use spill_engine::{FileStore, ItemKey, ReadFailure, SpillStore, StoreError};
+use spill_engine::{FileOptions, FileStore, ItemKey, ReadFailure, SpillStore, StoreError};
 
 use super::{files, head, keep, names_in, put, read, root_in, store_in};
 
@@ -220,4 +220,82 @@ fn fault_48_a_locator_cannot_leave_the_directory() {
     ] {
         assert_eq!(store.key_of(&locator), None, "{locator}");
     }
+}
+
+/// The directory's path may differ from run to run, what the model is told does not.
+#[test]
+fn locators_may_name_the_directory_by_another_name() {
+    let home = tempfile::tempdir().expect("a directory");
+    let options = FileOptions {
+        shown_root: Some("spill".to_owned()),
+        ..FileOptions::new(root_in(&home))
+    };
+    let store = FileStore::new(options).expect("a path");
+    let stored = put(&store, head(), "text".to_owned()).expect("room");
+    let file = stored.locator.strip_prefix("spill/").expect("that name");
+    assert!(root_in(&home).join(file).exists());
+    assert_eq!(store.key_of(&stored.locator), Some(stored.key));
+    assert_eq!(store.key_of(file), Some(stored.key));
+    let path = root_in(&home).join(file);
+    assert_eq!(store.key_of(&path.display().to_string()), None);
+}
+
+/// The directory is held by its handle: a link that is planted in its place later leads nothing there.
+#[test]
+fn a_link_that_takes_the_directorys_place_later_is_not_followed() {
+    let (home, store) = files();
+    let root = root_in(&home);
+    let before = keep(&store, "before".to_owned());
+    let victim = home.path().join("victim");
+    fs::create_dir(&victim).expect("a directory");
+    fs::rename(&root, home.path().join("moved")).expect("ours");
+    symlink(&victim, &root).expect("a link");
+    let after = keep(&store, "after".to_owned());
+    assert_eq!(read(&store, before), Ok(b"before".to_vec()));
+    assert_eq!(read(&store, after), Ok(b"after".to_vec()));
+    store.sweep(super::NOW);
+    store.release(&super::owner());
+    assert_eq!(fs::read_dir(&victim).expect("a directory").count(), 0);
+    check_unusable(&root, &root, "symbolic link");
+}
+
+#[test]
+fn a_link_in_the_descriptions_place_is_not_read() {
+    let (home, store) = files();
+    let root = root_in(&home);
+    let key = keep(&store, "text".to_owned());
+    let other = keep(&store, "else".to_owned());
+    let meta = root.join(format!("{key}.meta"));
+    fs::remove_file(&meta).expect("its description");
+    symlink(root.join(format!("{other}.meta")), &meta).expect("a link");
+    assert!(matches!(
+        read(&store_in(&root), key),
+        Err(ReadFailure::Corrupt(_))
+    ));
+}
+
+/// Links among the items are nobody's: no sweep and no release follows or removes one.
+#[test]
+fn planted_links_survive_sweep_and_release() {
+    let (home, store) = files();
+    let root = root_in(&home);
+    keep(&store, "text".to_owned());
+    let victim = home.path().join("victim");
+    fs::write(&victim, "untouched").expect("a file");
+    let planted = [
+        "0123456789abcdef.part",
+        "0123456789abcdef.meta",
+        "0123456789abcdef-x",
+    ]
+    .map(|name| root.join(name));
+    for link in &planted {
+        symlink(&victim, link).expect("a link");
+    }
+    store.sweep(super::NOW);
+    store.sweep_leftovers(&|| true).expect("a usable place");
+    store.release(&super::owner());
+    assert!(planted.iter().all(|link| link.is_symlink()));
+    assert_eq!(fs::read_to_string(victim).expect("a file"), "untouched");
+    let left = names_in(&root);
+    assert_eq!(left.len(), 4, "the lock and three links: {left:?}");
 }

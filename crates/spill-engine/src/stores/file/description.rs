@@ -52,7 +52,7 @@ impl Description {
 
     /// Bytes that the description of an item of `size` bytes takes at most.
     pub(super) fn most_bytes(head: &ItemHead, suffix: &str, size: u64) -> u64 {
-        let widest = Self::new(head, suffix, u64::MAX, Vec::new());
+        let widest = Self::new(head, suffix, size, Vec::new());
         widest.encode().len() as u64 + pages(size).saturating_mul(SUM_BYTES as u64)
     }
 

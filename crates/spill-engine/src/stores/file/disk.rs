@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::description::Description;
 use super::file_name::{self, Part};
 use super::place::{self, Missing};
+use super::sys::{self, Ask, ask};
 use crate::stores::{ItemKey, StoreError};
 
 /// How often the lock is tried before a put gives up, a millisecond apart: a stopped process must not hang a step.
@@ -62,8 +63,10 @@ impl Disk {
             return Ok(None);
         };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = rustix::fs::openat(&directory, file_name::LOCK, flags, private_file())
-            .map_err(|error| failed("opening the lock file", error))?;
+        let lock = ask(Ask::Open, || {
+            rustix::fs::openat(&directory, file_name::LOCK, flags, private_file())
+        })
+        .map_err(|error| failed("opening the lock file", error))?;
         let status =
             rustix::fs::fstat(&lock).map_err(|error| failed("examining the lock file", error))?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || status.st_nlink != 1
@@ -85,9 +88,10 @@ impl Disk {
     pub(super) fn locked(&self) -> Result<Locked<'_>, StoreError> {
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..LOCK_ATTEMPTS {
-            match rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive) {
+            match ask(Ask::Lock, || {
+                rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive)
+            }) {
                 Ok(()) => return Ok(Locked { disk: self, file }),
-                Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
                 Err(error) => return Err(failed("locking the store", error)),
             }
@@ -100,7 +104,9 @@ impl Disk {
     pub(super) fn create(&self, name: &str) -> Result<File, StoreError> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.directory, name, flags, private_file()) {
+        match ask(Ask::Open, || {
+            rustix::fs::openat(&self.directory, name, flags, private_file())
+        }) {
             Ok(file) => Ok(File::from(file)),
             Err(Errno::EXIST) => Err(StoreError::Taken),
             Err(error) => Err(failed("creating a file", error)),
@@ -110,8 +116,10 @@ impl Disk {
     /// Opens a regular file for reading; a link or anything else in its place is an error.
     pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
-        let status = rustix::fs::fstat(&file)?;
+        let file = ask(Ask::Open, || {
+            rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+        })?;
+        let status = ask(Ask::Examine, || rustix::fs::fstat(&file))?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
             return Err(io::Error::other("it is not a regular file"));
         }
@@ -122,7 +130,10 @@ impl Disk {
     pub(super) fn description(&self, key: ItemKey) -> io::Result<Option<Option<Description>>> {
         let mut bytes = Vec::new();
         match self.open_file(&file_name::description(key)) {
-            Ok(mut file) => file.read_to_end(&mut bytes)?,
+            Ok(mut file) => {
+                ask(Ask::Read, || Ok(()))?;
+                file.read_to_end(&mut bytes)?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -136,15 +147,18 @@ impl Disk {
     /// Gives `from` the name `to`, which nothing may have.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let directory = &self.directory;
-        let renamed =
-            rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE);
+        let renamed = ask(Ask::Rename, || {
+            rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
+        });
         match renamed {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(StoreError::Taken),
             // File systems without this flag: a link refuses an existing name as well.
             Err(Errno::INVAL | Errno::NOSYS) => {
-                rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())
-                    .map_err(|error| failed("naming a file", error))?;
+                let linked = ask(Ask::Rename, || {
+                    rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())
+                });
+                linked.map_err(|error| failed("naming a file", error))?;
                 self.remove(from);
                 Ok(())
             }
@@ -154,14 +168,20 @@ impl Disk {
 
     /// True when the file was there and is gone.
     pub(super) fn remove(&self, name: &str) -> bool {
-        rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()).is_ok()
+        ask(Ask::Remove, || {
+            rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())
+        })
+        .is_ok()
     }
 
     /// True when no process is writing the arriving file `name`: each writer holds a lock on it from its creation, which
     /// happens under the store's lock, until its end.
     pub(super) fn writer_is_dead(&self, name: &str) -> bool {
         self.open_file(name).is_ok_and(|file| {
-            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            ask(Ask::Lock, || {
+                rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+            })
+            .is_ok()
         })
     }
 
@@ -169,8 +189,8 @@ impl Disk {
     pub(super) fn list(&self) -> Result<Listing, StoreError> {
         let us = rustix::process::geteuid().as_raw();
         let mut listing = Listing::new();
-        let entries =
-            Dir::read_from(&self.directory).map_err(|error| failed("listing the store", error))?;
+        let entries = ask(Ask::List, || Dir::read_from(&self.directory))
+            .map_err(|error| failed("listing the store", error))?;
         for entry in entries {
             let entry = entry.map_err(|error| failed("listing the store", error))?;
             let Ok(name) = entry.file_name().to_str() else {
@@ -179,9 +199,14 @@ impl Disk {
             let Some((key, part)) = file_name::parse(name) else {
                 continue;
             };
-            let Ok(status) = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            else {
-                continue;
+            let status = match ask(Ask::Examine, || {
+                rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            }) {
+                Ok(status) => status,
+                // Removed meanwhile.
+                Err(Errno::NOENT) => continue,
+                // Half a list would make an item look like the rest of one.
+                Err(error) => return Err(failed("examining the store", error)),
             };
             if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile
                 || status.st_uid != us
@@ -224,8 +249,7 @@ impl Locked<'_> {
         count[..8].copy_from_slice(&used.to_le_bytes());
         let sum = xxh3_64(&count[..8]);
         count[8..].copy_from_slice(&sum.to_le_bytes());
-        self.file
-            .write_all_at(&count, 0)
+        sys::write_all_at(&self.file, &count, 0)
             .map_err(|error| StoreError::io("counting bytes", &error))
     }
 

@@ -10,10 +10,13 @@ mod file_name;
 mod opened;
 mod place;
 mod room;
+mod sys;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Disk;
@@ -40,6 +43,9 @@ pub struct FileOptions {
     /// The directory: an absolute path without `..`, no part of which is a link. Made at the first put; if it exists, it must
     /// be ours and closed to others (0700).
     pub root: PathBuf,
+    /// How locators name the directory; by its path when `None`. A name that does not change with the path keeps prompts
+    /// equal from run to run.
+    pub shown_root: Option<String>,
     /// The most bytes of all files, descriptions included, of all processes.
     pub quota: Bytes,
     /// What happens beyond.
@@ -55,6 +61,7 @@ impl FileOptions {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            shown_root: None,
             quota: Bytes::new(512 << 20),
             when_full: WhenFull::Evict,
             durability: Durability::Process,
@@ -73,7 +80,7 @@ pub struct Probe {
 /// Holds items in files. After a failed write, everything of that owner stays inline until it is released.
 pub struct FileStore {
     options: FileOptions,
-    root: String,
+    shown_root: String,
     disk: Mutex<Option<Arc<Disk>>>,
     open: OpenItems,
     state: Mutex<State>,
@@ -97,13 +104,19 @@ impl FileStore {
             place: options.root.display().to_string(),
             fact: "the path is not UTF-8".to_owned(),
         })?;
+        let shown = options.shown_root.as_deref().unwrap_or(root);
         Ok(Self {
-            root: root.trim_end_matches('/').to_owned(),
+            shown_root: shown.trim_end_matches('/').to_owned(),
             options,
             disk: Mutex::default(),
             open: OpenItems::default(),
             state: Mutex::default(),
         })
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.options.root
     }
 
     /// Makes the directory if need be and looks at it, so that a wrong configuration fails at the start.
@@ -200,7 +213,7 @@ impl FileStore {
     }
 
     fn locator(&self, key: ItemKey, suffix: &str) -> String {
-        format!("{}/{}", self.root, file_name::data(key, suffix))
+        format!("{}/{}", self.shown_root, file_name::data(key, suffix))
     }
 
     /// A panic elsewhere leaves no half-made state behind, so a poisoned lock is as good as any.
@@ -264,7 +277,8 @@ impl SpillStore for FileStore {
                 store: self,
                 owner,
                 locator,
-                writer: Ok(writer),
+                writer,
+                failed: None,
             })),
             Err(error) => Err(self
                 .count(owner, Err(error))
@@ -295,7 +309,7 @@ impl SpillStore for FileStore {
     }
 
     fn key_of(&self, locator: &str) -> Option<ItemKey> {
-        let name = match locator.strip_prefix(&self.root) {
+        let name = match locator.strip_prefix(&self.shown_root) {
             Some(rest) => rest.strip_prefix('/')?,
             None => locator,
         };
@@ -361,27 +375,39 @@ struct Arriving<'a> {
     store: &'a FileStore,
     owner: Option<Owner>,
     locator: String,
-    writer: Result<Writer, StoreError>,
+    writer: Writer,
+    failed: Option<StoreError>,
+}
+
+impl Arriving<'_> {
+    /// The first failure counts and latches.
+    fn fail(&mut self, error: StoreError) -> StoreError {
+        self.failed = Some(error.clone());
+        self.store
+            .count(self.owner.clone(), Err(error))
+            .expect_err("an error stays an error")
+    }
 }
 
 impl ItemWriter for Arriving<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let writer = self.writer.as_mut().map_err(|error| error.clone())?;
-        let written = writer.write(bytes);
-        if let Err(error) = &written {
-            // Drops the writer, and with it what is on disk.
-            self.writer = Err(error.clone());
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
         }
-        written
+        self.writer.write(bytes).map_err(|error| self.fail(error))
     }
 
-    fn finish(self: Box<Self>) -> Result<StoredItem, StoreError> {
-        let Self {
-            store,
-            owner,
-            locator,
-            writer,
-        } = *self;
-        store.count(owner, writer.and_then(|writer| writer.finish(locator)))
+    fn finish(&mut self) -> Result<StoredItem, StoreError> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        match self.writer.finish(self.locator.clone()) {
+            Ok(stored) => self.store.count(self.owner.clone(), Ok(stored)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn take_back(self: Box<Self>) -> Result<Vec<u8>, StoreError> {
+        self.writer.take_back()
     }
 }

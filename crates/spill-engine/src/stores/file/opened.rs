@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 
 use super::description::{Description, PAGE_BYTES, page_sum};
 use super::disk::Disk;
@@ -141,9 +143,8 @@ impl Opened {
         let place = |position: u64| {
             usize::try_from(position - start).map_err(|_| too_large_for_memory(position))
         };
-        let mut bytes = vec![0; place(end)?];
-        self.file
-            .read_exact_at(&mut bytes, start)
+        let bytes = self
+            .bytes_at(start, place(end)?)
             .map_err(|error| unreadable(&error))?;
         self.check(&bytes, start)?;
         Ok(Slice::copied(
@@ -152,6 +153,21 @@ impl Opened {
             bytes,
             place(wanted.start)?..place(wanted.end)?,
         ))
+    }
+
+    /// Exactly `length` bytes, into memory that is not cleared first.
+    fn bytes_at(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let at = start + bytes.len() as u64;
+            match rustix::io::pread(&self.file, spare_capacity(&mut bytes), at) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     fn check(&self, bytes: &[u8], start: u64) -> Result<(), ReadFailure> {

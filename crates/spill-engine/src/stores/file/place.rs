@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::sys::{Ask, ask};
 use crate::stores::StoreError;
 
 pub(super) const PRIVATE_DIRECTORY: Mode = Mode::RWXU;
@@ -39,7 +40,8 @@ pub(super) fn open(path: &Path, missing: Missing) -> Result<Option<OwnedFd>, Sto
             Err(other) => return Err(other),
         };
     }
-    let status = rustix::fs::fstat(&handle).map_err(|error| failed("examining", &at, error))?;
+    let status = ask(Ask::Examine, || rustix::fs::fstat(&handle))
+        .map_err(|error| failed("examining", &at, error))?;
     check_private(&status, &at)?;
     Ok(Some(handle))
 }
@@ -66,7 +68,9 @@ fn names_of(path: &Path) -> Result<Vec<&OsStr>, StoreError> {
 
 fn directory_at(parent: impl AsFd, name: &OsStr, at: &Path) -> Result<OwnedFd, StoreError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
+    match ask(Ask::Open, || {
+        rustix::fs::openat(&parent, name, flags, Mode::empty())
+    }) {
         Ok(handle) => Ok(handle),
         Err(Errno::ACCESS) => {
             // A directory on the way that we may pass through but not list.
@@ -86,7 +90,9 @@ fn directory_at(parent: impl AsFd, name: &OsStr, at: &Path) -> Result<OwnedFd, S
 }
 
 fn created_at(parent: &OwnedFd, name: &OsStr, at: &Path) -> Result<OwnedFd, StoreError> {
-    match rustix::fs::mkdirat(parent, name, PRIVATE_DIRECTORY) {
+    match ask(Ask::Make, || {
+        rustix::fs::mkdirat(parent, name, PRIVATE_DIRECTORY)
+    }) {
         Ok(()) | Err(Errno::EXIST) => directory_at(parent, name, at),
         Err(error) => Err(failed("making", at, error)),
     }

@@ -86,7 +86,10 @@ impl Locked<'_> {
             .collect();
         for key in &keys {
             self.disk.drop_data(*key, &mut listing);
-            self.disk.drop_description(*key, &mut listing);
+            // Data that cannot be removed keeps its description, else nobody would know whose it is.
+            if listing.get(key).is_some_and(|found| found.data.is_none()) {
+                self.disk.drop_description(*key, &mut listing);
+            }
         }
         self.set_used(used(&listing))?;
         Ok(keys)

@@ -1,7 +1,8 @@
 //! Writes one item: reserve, write beside, describe, then name it.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
@@ -10,10 +11,14 @@ use super::FileOptions;
 use super::description::{Description, PageSums};
 use super::disk::{Disk, failed};
 use super::file_name;
+use super::sys::{self, Ask, ask};
 use crate::stores::{ItemHead, ItemName, StoreError, StoredItem};
 
 /// How many bytes a stream reserves ahead.
 const AHEAD_BYTES: u64 = 1 << 20;
+
+/// Bytes that are summed and then written while the processor's cache still holds them.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Whether a finished item survives a loss of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +67,9 @@ impl Writer {
         locked.reserve(reserved, options.quota.get(), options.when_full, head.now)?;
         let arriving = file_name::arriving(name.key);
         let made = disk.create(&arriving).and_then(|file| {
-            let ready = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-                .and_then(|()| rustix::fs::ftruncate(&file, reserved));
+            let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+            let reserve = || rustix::fs::ftruncate(&file, reserved);
+            let ready = ask(Ask::Lock, lock).and_then(|()| ask(Ask::Truncate, reserve));
             ready.map(|()| file).map_err(|error| {
                 disk.remove(&arriving);
                 failed("reserving room", error)
@@ -92,10 +98,11 @@ impl Writer {
         if after > self.covers {
             self.extend(after)?;
         }
-        self.file
-            .write_all(bytes)
-            .map_err(|error| StoreError::io("writing a result", &error))?;
-        self.sums.add(bytes);
+        for piece in bytes.chunks(PIECE_BYTES) {
+            self.sums.add(piece);
+            sys::write_all(&self.file, piece)
+                .map_err(|error| StoreError::io("writing a result", &error))?;
+        }
         self.written = after;
         Ok(())
     }
@@ -111,7 +118,8 @@ impl Writer {
                 Ok(()) => {
                     self.reserved += more;
                     self.covers = covers;
-                    return rustix::fs::ftruncate(&self.file, self.reserved)
+                    let reserve = || rustix::fs::ftruncate(&self.file, self.reserved);
+                    return ask(Ask::Truncate, reserve)
                         .map_err(|error| failed("reserving room", error));
                 }
                 Err(error) => last = Some(error),
@@ -120,21 +128,33 @@ impl Writer {
         Err(last.expect("two attempts were made"))
     }
 
-    pub(super) fn finish(mut self, locator: String) -> Result<StoredItem, StoreError> {
+    pub(super) fn finish(&mut self, locator: String) -> Result<StoredItem, StoreError> {
         let description = self.describe()?;
-        rustix::fs::ftruncate(&self.file, self.written)
-            .map_err(|error| failed("ending a result", error))?;
+        ask(Ask::Truncate, || {
+            rustix::fs::ftruncate(&self.file, self.written)
+        })
+        .map_err(|error| failed("ending a result", error))?;
         self.flush()?;
         let data = file_name::data(self.name.key, &self.name.suffix);
         self.disk
             .rename(&file_name::arriving(self.name.key), &data)?;
         self.made = Made::Named;
         if self.options.durability == Durability::Power {
-            rustix::fs::fsync(&self.disk.directory)
+            ask(Ask::Flush, || rustix::fs::fsync(&self.disk.directory))
                 .map_err(|error| failed("flushing the directory", error))?;
         }
         self.made = Made::Promised;
         Ok(description.stored(self.name.key, locator))
+    }
+
+    /// The bytes written so far. What is on disk goes with the writer.
+    pub(super) fn take_back(self) -> Result<Vec<u8>, StoreError> {
+        let failed = |error: io::Error| StoreError::io("reading back a result", &error);
+        let size = usize::try_from(self.written)
+            .map_err(|_| failed(io::Error::from(io::ErrorKind::OutOfMemory)))?;
+        let mut bytes = vec![0; size];
+        self.file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        Ok(bytes)
     }
 
     /// Writes the description and settles what was reserved.
@@ -142,13 +162,13 @@ impl Writer {
         let sums = std::mem::take(&mut self.sums).finish();
         let description = Description::new(&self.head, &self.name.suffix, self.written, sums);
         let bytes = description.encode();
-        let mut file = self.disk.create(&file_name::description(self.name.key))?;
+        let file = self.disk.create(&file_name::description(self.name.key))?;
         self.made = Made::Described;
-        file.write_all(&bytes)
+        sys::write_all(&file, &bytes)
             .map_err(|error| StoreError::io("describing a result", &error))?;
         if self.options.durability == Durability::Power {
-            file.sync_all()
-                .map_err(|error| StoreError::io("flushing a description", &error))?;
+            ask(Ask::Flush, || rustix::fs::fsync(&file))
+                .map_err(|error| failed("flushing a description", error))?;
         }
         let takes = self.written + bytes.len() as u64;
         let unused = self.reserved.saturating_sub(takes);
@@ -162,10 +182,8 @@ impl Writer {
     fn flush(&self) -> Result<(), StoreError> {
         match self.options.durability {
             Durability::Process => Ok(()),
-            Durability::Power => self
-                .file
-                .sync_data()
-                .map_err(|error| StoreError::io("flushing a result", &error)),
+            Durability::Power => ask(Ask::Flush, || rustix::fs::fdatasync(&self.file))
+                .map_err(|error| failed("flushing a result", error)),
         }
     }
 }
@@ -179,7 +197,10 @@ impl Drop for Writer {
         let locked = self.disk.locked();
         if self.made >= Made::Named {
             let data = file_name::data(self.name.key, &self.name.suffix);
-            self.disk.remove(&data);
+            if !self.disk.remove(&data) {
+                // A whole item that nobody was promised: it counts, and goes with its owner or its time.
+                return;
+            }
         }
         if self.made >= Made::Described {
             let description = file_name::description(self.name.key);

@@ -1,0 +1,52 @@
+//! Removes what dead processes left in a store's directory: once per process and directory, and
+//! never longer than the step that does it.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use spill_engine::{FileStore, SweepOnce};
+
+use crate::open_store::file_options;
+
+static SWEPT: SweepOnce = SweepOnce::new();
+
+/// Stops the sweep when the step that waits for it is cut off.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Sweeps `directory`, unless this process has. A place that cannot be used is named in a warning;
+/// it never ends a step.
+pub(crate) async fn sweep_once(directory: PathBuf) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let guard = StopOnDrop(Arc::clone(&stop));
+    let work = move || {
+        let store = FileStore::new(file_options(&directory))?;
+        let go_on = || !stop.load(Ordering::Relaxed);
+        SWEPT
+            .sweep(&store, &go_on)
+            .unwrap_or(Ok(spill_engine::Swept::default()))
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(swept)) if swept.leftovers > 0 => {
+            tracing::info!(
+                leftovers = swept.leftovers,
+                bytes = swept.bytes,
+                "Leftovers of dead processes removed"
+            );
+        }
+        Ok(Ok(_nothing)) => {}
+        Ok(Err(error)) => tracing::warn!("leftovers are not removed: {error}"),
+        Err(_ended) => tracing::warn!("leftovers are not removed: the sweep was cut off"),
+    }
+    drop(guard);
+}
