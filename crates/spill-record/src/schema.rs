@@ -19,7 +19,6 @@ pub fn schema_text<T: JsonSchema>(title: &str) -> String {
         .into_generator()
         .into_root_schema_for::<T>();
     RecursiveTransform(reword).transform(&mut schema);
-    RecursiveTransform(require_all).transform(&mut schema);
     schema.insert("title".to_owned(), Value::from(title));
     let text = serde_json::to_string_pretty(&schema);
     text.expect("a schema has string keys and finite numbers") + "\n"
@@ -48,18 +47,6 @@ pub fn record_schemas() -> [(&'static str, String); 4] {
             schema_text::<Blessing>("baseline.json of the accepted run's folder"),
         ),
     ]
-}
-
-/// Every field is written, those that readers of older files do without as well.
-fn require_all(schema: &mut Schema) {
-    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
-        return;
-    };
-    for property in properties.values_mut().filter_map(Value::as_object_mut) {
-        property.remove("default");
-    }
-    let names: Vec<Value> = properties.keys().cloned().map(Value::String).collect();
-    schema.insert("required".to_owned(), Value::Array(names));
 }
 
 /// Descriptions speak of the file: no line breaks of the source, and `null` for what is not there.

@@ -5,7 +5,10 @@
 //! ```
 
 #![expect(dead_code, reason = "the builders serve the tests as well")]
-#![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the figures are what this program is for"
+)]
 
 #[path = "../../spill-verdict/tests/it/builder.rs"]
 mod builder;

@@ -341,3 +341,17 @@ fn change(a: Option<f64>, b: Option<f64>) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn a_change_is_a_signed_percentage_of_what_there_was() {
+        assert_eq!(change(Some(100.0), Some(112.0)), "+12 %");
+        assert_eq!(change(Some(100.0), Some(0.0)), "-100 %");
+        assert_eq!(change(Some(3.0), Some(3.0)), "");
+        assert_eq!(change(Some(0.0), Some(3.0)), "");
+        assert_eq!(change(None, Some(3.0)), "");
+    }
+}

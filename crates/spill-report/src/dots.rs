@@ -326,3 +326,45 @@ impl Panel<'_, '_> {
         dots
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Arm, Axis, Scale, short, step};
+
+    fn ticks(scale: Scale, values: &[(f64, f64)]) -> String {
+        let arm = Arm {
+            series: 1,
+            name: "c".to_owned(),
+            values: values.to_vec(),
+        };
+        let words = Axis::over(scale, &[arm]).ticks();
+        let words: Vec<String> = words.into_iter().map(|(_, words)| words).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn axes_have_round_values() {
+        assert_eq!(step(15.0), 10.0);
+        assert_eq!(step(0.27), 0.25);
+        assert_eq!(short(1_500_000.0), "1.5M");
+        assert_eq!(ticks(Scale::Linear, &[(3.0, 58.0)]), "0 10 20 30 40 50");
+        assert_eq!(ticks(Scale::Linear, &[(0.0, 0.0)]), "0 0.25 0.5 0.75 1");
+        assert_eq!(ticks(Scale::Logarithmic, &[(26e3, 2e6)]), "50k 200k 1M");
+        assert_eq!(ticks(Scale::Words(["no", "yes"]), &[(0.0, 1.0)]), "no yes");
+    }
+
+    #[test]
+    fn a_single_value_has_an_axis() {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            for value in [0.0, 1.0, 7.0, 1e12] {
+                let arm = Arm {
+                    series: 1,
+                    name: "c".to_owned(),
+                    values: vec![(value, value)],
+                };
+                let share = Axis::over(scale, &[arm]).share(value);
+                assert!((0.0..=1.0).contains(&share), "{value} lies at {share}");
+            }
+        }
+    }
+}

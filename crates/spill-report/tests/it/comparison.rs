@@ -38,7 +38,7 @@ fn since(case: &Case, baseline: &Baseline) -> String {
     let section = &html[html
         .find("<h2 id=\"since\">")
         .expect("the section is there")..];
-    let section = &section[..section.find("</section>").expect("it ends")];
+    let section = &section[..section.find("<h2 id=\"assumptions\">").expect("it ends")];
     text(&format!("<body><p {strip}\n{section}"))
 }
 
