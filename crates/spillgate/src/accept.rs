@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::progress::Progress;
 use crate::temp::Temp;
-use crate::{Failure, folder, host, out, sources};
+use crate::{Failure, baseline, folder, host, out, sources};
 
 const VERB: &str = "accept";
 
@@ -53,6 +53,10 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
+    if args.bless.is_some() {
+        baseline::check_stage(args.plan.stage.into())
+            .map_err(|error| Failure::usage(VERB, error))?;
+    }
     let plan = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
     if !args.quiet {
         print_notes(&plan);
@@ -84,6 +88,10 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
             "report: {}",
             folder.join("report.html").display()
         ));
+    }
+    if let Some(reason) = &args.bless {
+        baseline::bless(&args.out, &folder, reason, code)
+            .map_err(|error| Failure::usage(VERB, error))?;
     }
     Ok(code)
 }

@@ -6,6 +6,7 @@
 
 mod accept;
 mod bad_input;
+mod baseline;
 mod ci;
 mod planted_faults;
 mod policies;
