@@ -9,9 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use spill_record::{
-    CallRecord, Class, ContextBytes, EndReason, FolderError, Host, LiveFolder, MEASURED_COLUMNS,
-    Manifest, Mode, Outcome, PlanRecord, PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord,
-    RunFolder, RunRecord, SCHEMA, Stage, Versions, runs_csv,
+    CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
+    FolderError, Host, LiveFolder, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord, PlannedRun,
+    PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions,
+    runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -51,7 +52,18 @@ fn manifest() -> Manifest {
         },
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan: PlanRecord {
-            configurations: Vec::new(),
+            configurations: vec![ConfigurationRecord {
+                name: "off".to_owned(),
+                role: ConfigurationRole::Control,
+                shipped: false,
+                env: std::collections::BTreeMap::new(),
+                enabled: false,
+                threshold_bytes: None,
+                policy: None,
+                store: None,
+                preview_share: None,
+                effective_settings: None,
+            }],
             inputs: Vec::new(),
             models: Vec::new(),
             rules: RulesRecord {
@@ -295,6 +307,16 @@ fn a_record_of_an_older_schema_is_read_and_what_it_lacks_is_unknown() {
         (set.runs[0].policy.as_ref(), set.runs[0].state_bytes),
         (None, None)
     );
+}
+
+#[test]
+fn a_manifest_from_before_there_were_policies_keeps_its_digest() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[]).join("manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for key in ["\"policy\"", "\"store\"", "\"preview_share\""] {
+        assert!(!text.contains(key), "{key} stands in a manifest without it");
+    }
 }
 
 #[test]

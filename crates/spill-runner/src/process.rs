@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, watch};
 
+use spill_scenario::STATE_PLACEHOLDER;
+
 use crate::launcher::LaunchReport;
 
 /// The folders of one run. Those of the subject start empty and are watched and searched.
@@ -25,28 +27,28 @@ pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
 
 /// The declared state folder, by the name that findings use.
 pub(crate) const STATE: &str = "state";
-/// How the environment of a configuration names that folder. It stands for a path relative to the
-/// subject's working folder, so that prompts that show it are equal in all runs.
-const STATE_VARIABLE: &str = "{state}";
+/// The state folder as a path relative to the subject's working folder, so that prompts that show it
+/// are equal in all runs.
 const STATE_PATH: &str = "../state";
-/// How the environment of a configuration names the seed of the pair.
-const SEED_VARIABLE: &str = "{seed}";
+/// Where the built-in subject takes the seed of a store's names from.
+const STORE_SEED: &str = "SPILLGATE_STORE_SEED";
 
 /// Whether a configuration declares the state folder as its own.
 pub(crate) fn declares_state(env: &BTreeMap<String, String>) -> bool {
-    env.values().any(|value| value.contains(STATE_VARIABLE))
+    env.values().any(|value| value.contains(STATE_PLACEHOLDER))
 }
 
-/// The environment of one run: `{state}` and `{seed}` filled in.
+/// The environment of one run: the state folder's path filled in, and the seed that names come from.
 pub(crate) fn filled(env: &BTreeMap<String, String>, seed: u64) -> BTreeMap<String, String> {
-    let fill = |value: &String| {
-        value
-            .replace(STATE_VARIABLE, STATE_PATH)
-            .replace(SEED_VARIABLE, &seed.to_string())
-    };
-    env.iter()
+    let fill = |value: &String| value.replace(STATE_PLACEHOLDER, STATE_PATH);
+    let mut filled: BTreeMap<String, String> = env
+        .iter()
         .map(|(name, value)| (name.clone(), fill(value)))
-        .collect()
+        .collect();
+    filled
+        .entry(STORE_SEED.to_owned())
+        .or_insert_with(|| seed.to_string());
+    filled
 }
 
 impl RunDirs {
@@ -216,13 +218,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_an_environment_are_filled_and_the_rest_is_not_touched() {
-        let env = |value: &str| BTreeMap::from([("A".to_owned(), value.to_owned())]);
-        let check = |value, want: &str| assert_eq!(filled(&env(value), 7), env(want), "{value}");
+    fn an_environment_names_the_state_folder_and_has_the_seed() {
+        let env = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let check = |value, want| {
+            let want = env(&[("A", want), (STORE_SEED, "7")]);
+            assert_eq!(filled(&env(&[("A", value)]), 7), want);
+        };
         check("{state}/spill", "../state/spill");
-        check("{seed}", "7");
         check("{home} {{ }}", "{home} {{ }}");
-        assert!(declares_state(&env("{state}")));
-        assert!(!declares_state(&env("{seed}")));
+        let own = env(&[(STORE_SEED, "3")]);
+        assert_eq!(filled(&own, 7), own);
+        assert!(declares_state(&env(&[("A", "{state}")])));
+        assert!(!declares_state(&env(&[("A", "state")])));
     }
 }

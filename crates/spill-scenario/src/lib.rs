@@ -41,7 +41,10 @@ pub use input::{
 };
 pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
 pub use real::{from_document, from_repository};
-pub use scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};
+pub use scenario::{
+    Configuration, DEFAULT_POLICY, DEFAULT_STORE, Limits, ModelSpec, Profile, STATE_PLACEHOLDER,
+    Scenario,
+};
 pub use served::{ServedInput, canary_seed};
 pub use size::parse_size;
 pub use spill_record::{Class, ConfigurationRole, FactPlace, FactsOrigin, RulesRecord, Stage};

@@ -89,6 +89,11 @@ pub(super) struct RawConfiguration {
     pub(super) shipped: Option<Spanned<bool>>,
     pub(super) enabled: Option<Spanned<bool>>,
     pub(super) threshold_bytes: Option<Spanned<Size>>,
+    pub(super) policy: Option<Spanned<String>>,
+    pub(super) store: Option<Spanned<String>>,
+    pub(super) preview_share: Option<Spanned<f64>>,
+    #[serde(default)]
+    pub(super) options: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
 }

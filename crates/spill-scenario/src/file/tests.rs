@@ -213,10 +213,162 @@ fn configurations_that_make_no_ladder() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// The plain scenario's candidate with these lines in place of its threshold.
+fn candidate(lines: &str) -> String {
+    PLAIN.replace("threshold_bytes = \"128KiB\"\n", &format!("{lines}\n"))
+}
+
+/// The variables that these lines of a candidate make, and its label.
+fn check_settings(lines: &str, label: &str, env: &[(&str, &str)]) {
+    let scenario = load_text(candidate(lines)).expect("a scenario");
+    let made = &scenario.configurations[1];
+    let share = made.preview_share;
+    assert_eq!(
+        format!(
+            "{} {} {share:?} {:?}",
+            made.policy, made.store, made.threshold_bytes
+        ),
+        label,
+        "{lines}"
+    );
+    let made: Vec<(&str, &str)> = made
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(made, env, "{lines}");
+}
+
+#[test]
+fn settings_of_a_policy_become_variables() {
+    const POLICY: &str = "SPILLGATE_POLICY";
+    const OPTIONS: &str = "SPILLGATE_POLICY_OPTIONS";
+    check_settings(
+        "threshold_bytes = 5",
+        "workflow-step memory None Some(5)",
+        &[],
+    );
+    check_settings(
+        "threshold_bytes = 5\npolicy = \"workflow-step\"\nstore = \"memory\"\noptions = {}",
+        "workflow-step memory None Some(5)",
+        &[],
+    );
+    check_settings(
+        "threshold_bytes = \"32KiB\"\npolicy = \"inline-cap\"",
+        "inline-cap memory None Some(32768)",
+        &[
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{"maxInlineBytes":32768}"#),
+        ],
+    );
+    check_settings(
+        "policy = \"inline-cap\"\noptions = { layout = \"glued\", maxInlineBytes = 0 }",
+        "inline-cap memory None Some(0)",
+        &[
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{"layout":"glued","maxInlineBytes":0}"#),
+        ],
+    );
+    check_settings(
+        "threshold_bytes = 10240\npolicy = \"envelope\"\nstore = \"file\"\npreview_share = 1\n\
+         options = { maxPayloadBytes = 10240, previewShare = 1.0 }",
+        "envelope file Some(1.0) Some(10240)",
+        &[
+            (POLICY, "envelope"),
+            (OPTIONS, r#"{"maxPayloadBytes":10240,"previewShare":1.0}"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}"),
+        ],
+    );
+    check_settings(
+        "policy = \"envelope\"\noptions = { maxPayloadBytes = 9, storage = \"filesystem\" }",
+        "envelope file None Some(9)",
+        &[
+            (POLICY, "envelope"),
+            (OPTIONS, r#"{"maxPayloadBytes":9}"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}"),
+        ],
+    );
+    check_settings(
+        "enabled = false\npolicy = \"inline-cap\"\nstore = \"file\"\npreview_share = 0.25",
+        "inline-cap file Some(0.25) None",
+        &[
+            ("CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED", "false"),
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{"previewShare":0.25}"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}"),
+        ],
+    );
+    check_settings(
+        "threshold_bytes = 7\npolicy = \"inline-cap\"\nstore = \"file\"\n\
+         env = { SPILLGATE_POLICY_OPTIONS = '{ \"maxInlineBytes\": 7 }', \
+         SPILLGATE_STORE_DIR = \"{state}/results\", SPILLGATE_TURN_BYTES = \"9\" }",
+        "inline-cap file None Some(7)",
+        &[
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{ "maxInlineBytes": 7 }"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}/results"),
+            ("SPILLGATE_TURN_BYTES", "9"),
+        ],
+    );
+}
+
+#[test]
+fn settings_of_a_policy_that_contradict_each_other() {
+    let of = |lines: &str| format!("{lines:?}\n    {}", error_of(candidate(lines)));
+    let capped = |lines: &str| of(&format!("threshold_bytes = 9\n{lines}"));
+    let cap = |lines: &str| capped(&format!("policy = \"inline-cap\"\n{lines}"));
+    let envelope = |lines: &str| capped(&format!("policy = \"envelope\"\n{lines}"));
+    let lines = [
+        capped("policy = \"inline-cups\""),
+        capped("policy = \"head-tail\""),
+        capped("policy = 5"),
+        capped("store = \"files\""),
+        capped("store = \"redis\""),
+        capped("store = \"file\""),
+        capped("preview_share = 0.5"),
+        capped("options = { maxInlineBytes = 9 }"),
+        of("policy = \"inline-cap\""),
+        of("policy = \"envelope\"\noptions = { previewItems = 3 }"),
+        of("enabled = false\nthreshold_bytes = 9\npolicy = \"inline-cap\""),
+        cap("preview_share = 0"),
+        cap("preview_share = 1.01"),
+        cap("preview_share = nan"),
+        cap("preview_share = \"half\""),
+        cap("preview_share = 0.5\noptions = { previewShare = 0.6 }"),
+        cap("options = { maxInlineBytes = 10 }"),
+        cap("options = { maxInlineBytes = \"9\" }"),
+        cap("options = { maxInlineBytes = -9 }"),
+        cap("options = { since = 2026-01-01 }"),
+        cap("options = { ratio = inf }"),
+        cap("options = 5"),
+        envelope("options = { maxPayloadBytes = 10 }"),
+        envelope("options = { storagePath = \"cache\" }"),
+        envelope("options = { storage = \"disk\" }"),
+        envelope("store = \"memory\"\noptions = { storage = \"filesystem\" }"),
+        capped("env = { SPILLGATE_POLICY = \"inline-cap\" }"),
+        capped("env = { SPILLGATE_STORE = \"file\" }"),
+        capped("env = { SPILLGATE_STORE_DIR = \"cache\" }"),
+        capped("env = { SPILLGATE_POLICY_OPTIONS = '{\"layout\":\"glued\"}' }"),
+        cap("env = { SPILLGATE_POLICY = \"envelope\" }"),
+        cap("env = { SPILLGATE_POLICY = \"\" }"),
+        cap("env = { SPILLGATE_POLICY_OPTIONS = '{\"maxInlineBytes\":10}' }"),
+        cap("env = { SPILLGATE_POLICY_OPTIONS = 'open' }"),
+        cap("store = \"file\"\nenv = { SPILLGATE_STORE_DIR = \"cache\" }"),
+        cap("env = { CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED = \"false\" }"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
 #[test]
 fn settings_that_only_the_subject_can_judge_are_left_to_it() {
     let refused = "shipped = true\nenv = { CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED = \"perhaps\" }";
     load_text(PLAIN.replace("shipped = true", refused)).expect("a scenario");
+    let unknown = "threshold_bytes = 9\npolicy = \"envelope\"\noptions = { previewRows = 3 }";
+    load_text(candidate(unknown)).expect("a scenario");
 }
 
 #[test]

@@ -173,6 +173,9 @@ fn configuration(
         env: BTreeMap::new(),
         enabled,
         threshold_bytes,
+        policy: None,
+        store: None,
+        preview_share: None,
         effective_settings: Some(settings(enabled, threshold_bytes)),
     }
 }
