@@ -166,11 +166,11 @@ impl Reports {
 
 /// A name that stands in a path and an address as it is.
 fn is_id(name: &str) -> bool {
-    !name.is_empty()
+    name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && name.len() <= 128
         && name
             .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 impl Seen {

@@ -37,3 +37,5 @@ pub use github::{github_annotations, github_outputs};
 pub use render::{Rendered, render};
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
 pub use summary::SUMMARY_LIMIT_BYTES;
+/// stub
+pub fn run_page(_: &spill_record::RunSet, _: &[spill_record::CallRecord], _: &str) -> Option<String> { None }

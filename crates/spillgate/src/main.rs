@@ -12,6 +12,7 @@ mod host;
 mod mock;
 mod out;
 mod progress;
+mod serve;
 mod sources;
 mod step;
 mod temp;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Verb::List(args) => accept::list(&args),
         Verb::Judge(args) => folder::judge(&args),
         Verb::Report(args) => folder::report(&args),
+        Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),
         Verb::Launch(args) => step::launch(&args),

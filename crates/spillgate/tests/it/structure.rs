@@ -9,13 +9,18 @@ use spill_engine as engine;
 use crate::program::repository;
 
 /// Which crates of ours each crate may use, and whether it may use tokio.
-const MAY_USE: [(&str, &[&str], bool); 11] = [
+const MAY_USE: [(&str, &[&str], bool); 12] = [
     ("spill-engine", &[], false),
     ("spill-tokens", &[], false),
     ("spill-record", &[], false),
     ("spill-scenario", &["spill-record"], false),
     ("spill-verdict", &["spill-record"], false),
     ("spill-report", &["spill-record", "spill-verdict"], false),
+    (
+        "spill-dash",
+        &["spill-record", "spill-report", "spill-verdict"],
+        true,
+    ),
     (
         "spill-traces",
         &[
@@ -37,6 +42,7 @@ const MAY_USE: [(&str, &[&str], bool); 11] = [
         "spillgate",
         &[
             "spill-agent",
+            "spill-dash",
             "spill-engine",
             "spill-mocks",
             "spill-record",
