@@ -151,8 +151,8 @@ pub struct RunFolder {
 }
 
 const MANIFEST: &str = "manifest.json";
-const RUNS: &str = "runs.jsonl";
-const CALLS: &str = "calls.jsonl";
+pub(crate) const RUNS: &str = "runs.jsonl";
+pub(crate) const CALLS: &str = "calls.jsonl";
 const SENSITIVITY: &str = "sensitivity.jsonl";
 const BLESSING: &str = "baseline.json";
 
@@ -168,9 +168,14 @@ impl RunFolder {
         fs::create_dir(&path).map_err(|source| io_error("make folder", &path, source))?;
         let mut text = to_line(manifest);
         text.push('\n');
+        // The lock goes with the process, however that ends: whoever looks on can tell a folder that
+        // is being written from one whose writer was killed. It stands before the manifest does.
+        let runs = append_to(&path.join(RUNS))?;
+        // Where the file system has no locks, an onlooker takes the folder for an unfinished one.
+        drop(runs.lock());
         write_whole(&path, MANIFEST, text.as_bytes())?;
         Ok(Self {
-            runs: append_to(&path.join(RUNS))?,
+            runs,
             calls: append_to(&path.join(CALLS))?,
             sensitivity: append_to(&path.join(SENSITIVITY))?,
             path,
@@ -401,7 +406,7 @@ impl RunFolder {
     }
 }
 
-fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
+pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
     let path = folder.join(MANIFEST);
     let text = fs::read(&path).map_err(|source| FolderError::Io {
         action: "read",
@@ -419,7 +424,7 @@ fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
 }
 
 /// A parser's message without its own line number: records are parsed one line at a time.
-fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> FolderError {
+pub(crate) fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> FolderError {
     let text = error.to_string();
     let text = text
         .rsplit_once(" at line ")
@@ -467,7 +472,7 @@ fn compare_calls(
     Ok(())
 }
 
-fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
+pub(crate) fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
     #[derive(serde::Deserialize)]
     struct Schema {
         schema: u32,

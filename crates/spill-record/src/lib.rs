@@ -15,6 +15,7 @@ mod call;
 mod csv_table;
 mod folder;
 mod hash;
+mod live;
 mod manifest;
 mod run;
 mod schema;
@@ -24,6 +25,7 @@ pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResul
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
 pub use folder::{FolderError, RunFolder, RunSet, TornLine};
 pub use hash::{digest, digest_parts, seed_of};
+pub use live::LiveFolder;
 pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use spill_record::{
     Blessing, CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
-    FolderError, Host, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord, PlannedRun,
-    PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions,
-    runs_csv,
+    FolderError, Host, LiveFolder, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord,
+    PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage,
+    Versions, runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -479,4 +479,35 @@ fn the_calls_of_one_run_are_read_alone() {
     all.retain(|call| call.run_id == "b");
     assert_eq!(found, all);
     assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn a_folder_is_followed_while_it_is_written() {
+    let reports = tempfile::tempdir().unwrap();
+    let mut folder = RunFolder::create(reports.path(), &manifest()).unwrap();
+    let mut live = LiveFolder::open(folder.path()).unwrap();
+    assert!(live.is_being_written());
+    assert_eq!(live.look().unwrap(), 0);
+
+    folder.append(&run("b"), &calls(&run("b"))).unwrap();
+    assert_eq!(live.look().unwrap(), 1);
+    folder.append(&run("a"), &calls(&run("a"))).unwrap();
+    assert_eq!(live.look().unwrap(), 1);
+    assert_eq!(live.look().unwrap(), 0);
+    let ids: Vec<_> = live.set().runs.iter().map(|run| &run.run_id).collect();
+    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(live.look_at_calls().unwrap().len(), 8);
+    assert!(live.look_at_calls().unwrap().is_empty());
+
+    let path = folder.path().to_owned();
+    drop(folder);
+    assert!(!live.is_being_written());
+    append(&path, b"{\"schema\":1,\"run_id\":\"b");
+    assert_eq!(live.look().unwrap(), 0, "a torn line waits for its end");
+    append(&path, b"\"}\n");
+    let error = live.look().unwrap_err();
+    assert!(
+        matches!(error, FolderError::Malformed { line: 3, .. }),
+        "{error}"
+    );
 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::progress::Progress;
 use crate::temp::Temp;
-use crate::{Failure, baseline, folder, host, out, sources};
+use crate::{Failure, baseline, folder, host, out, serve, sources};
 
 const VERB: &str = "accept";
 
@@ -62,6 +62,9 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(listen) = args.serve {
+        serve::beside(&args.out, listen)?;
+    }
     let temp = Temp::create()
         .context("no temporary folder can be made (set TMPDIR to a writable one)")
         .map_err(|error| Failure::usage(VERB, error))?;

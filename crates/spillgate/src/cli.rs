@@ -37,6 +37,9 @@ pub(crate) enum Verb {
     /// Render two run folders side by side and print what differs
     #[command(after_help = "Example: spillgate compare reports/baseline reports/latest")]
     Compare(CompareArgs),
+    /// Show run folders live in a browser, and their figures to Prometheus
+    #[command(after_help = "Example: spillgate serve --reports reports --listen 127.0.0.1:8700")]
+    Serve(ServeArgs),
     /// Run one agentic step: the built-in subject
     #[command(after_help = "Example: spillgate step --print-settings")]
     Step(StepArgs),
@@ -64,6 +67,9 @@ pub(crate) struct AcceptArgs {
     /// Make this run the accepted one, DIR/baseline, for this reason (only on exit 0 or 3)
     #[arg(long, value_name = "REASON", value_parser = reason)]
     pub(crate) bless: Option<String>,
+    /// Show the acceptance live in a browser while it runs: on 127.0.0.1:8700, or the address given
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700")]
+    pub(crate) serve: Option<SocketAddr>,
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -189,6 +195,19 @@ pub(crate) struct CompareArgs {
     /// Print what differs as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Folder that holds the run folders
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub(crate) reports: PathBuf,
+    /// Address to listen on; one that is not a loopback address needs --allow-remote
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8700")]
+    pub(crate) listen: SocketAddr,
+    /// Let other hosts in that have the token of the environment variable SPILLGATE_TOKEN
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ mod host;
 mod mock;
 mod out;
 mod progress;
+mod serve;
 mod sources;
 mod step;
 mod temp;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Verb::Judge(args) => folder::judge(&args),
         Verb::Report(args) => folder::report(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),
         Verb::Launch(args) => step::launch(&args),
