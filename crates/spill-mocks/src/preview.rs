@@ -149,8 +149,10 @@ fn notice(text: &str) -> Option<Preview> {
 /// A preview of rows: what stands at the start is the head, what reaches the end the tail.
 fn of_rows(kind: Kind, reference: &str, size: u64, shown: &str) -> Preview {
     let mut rows = blocks(shown, size);
-    let head = rows.first().is_some_and(|first| first.offset == 0);
-    let head = head.then(|| rows.remove(0).text).unwrap_or_default();
+    let head = match rows.first() {
+        Some(first) if first.offset == 0 => rows.remove(0).text,
+        Some(_) | None => String::new(),
+    };
     let reaches_end = |row: &Block| row.offset + row.text.len() as u64 == size;
     let tail = rows.pop_if(|last| reaches_end(last));
     Preview {
@@ -505,6 +507,34 @@ mod tests {
             let options = json!({"maxPayloadBytes": 9000});
             let found = check_engine("envelope", &options, text).expect("a preview");
             assert!(found.head.len() >= 500);
+        }
+        // Rows by content, each where it says that it stands.
+        let log: String = (0..3000)
+            .map(|n| {
+                format!(
+                    "2026-03-01T00:00:{:02}Z {} step {n}\n",
+                    n % 60,
+                    ["INFO", "ERROR"][usize::from(n == 999)]
+                )
+            })
+            .collect();
+        let rows: Value = (0..900).map(|id| json!({"id": id, "note": "x"})).collect();
+        for text in [log, rows.to_string()] {
+            for (name, limit) in [
+                ("inline-cap", "maxInlineBytes"),
+                ("envelope", "maxPayloadBytes"),
+            ] {
+                let options = json!({limit: 9000, "preview": "content"});
+                let found = check_engine(name, &options, &text).expect("a preview");
+                assert_eq!(found.size, text.len() as u64, "{name}");
+                assert!(!found.head.is_empty(), "{name}");
+                for row in &found.rows {
+                    let at = usize::try_from(row.offset).expect("small");
+                    assert!(text[at..].starts_with(&row.text), "{name} {row:?}");
+                }
+                let shows = |what: &str| found.rows.iter().any(|row| row.text.contains(what));
+                assert!(text.starts_with('[') || shows(" ERROR step 999"), "{name}");
+            }
         }
         // At lines, nothing is left open.
         let options = json!({"maxInlineBytes": 9000});
