@@ -86,18 +86,26 @@ impl Disk {
 
     /// Waits for all other threads and processes, for a bounded time.
     pub(super) fn locked(&self) -> Result<Locked<'_>, StoreError> {
+        self.locked_while(&|| true)?.ok_or_else(held)
+    }
+
+    /// The same, but only as long as `go_on` says so; `None` when it said no.
+    pub(super) fn locked_while(
+        &self,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Locked<'_>>, StoreError> {
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..LOCK_ATTEMPTS {
             match ask(Ask::Lock, || {
                 rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive)
             }) {
-                Ok(()) => return Ok(Locked { disk: self, file }),
+                Ok(()) => return Ok(Some(Locked { disk: self, file })),
+                Err(Errno::WOULDBLOCK) if !go_on() => return Ok(None),
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
                 Err(error) => return Err(failed("locking the store", error)),
             }
         }
-        let error = io::Error::new(io::ErrorKind::TimedOut, "another process holds the lock");
-        Err(StoreError::io("locking the store", &error))
+        Err(held())
     }
 
     /// Makes a new file; whatever stands there already is left alone.
@@ -142,28 +150,6 @@ impl Disk {
 
     pub(super) fn exists(&self, name: &str) -> bool {
         rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-    }
-
-    /// Gives `from` the name `to`, which nothing may have.
-    pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let directory = &self.directory;
-        let renamed = ask(Ask::Rename, || {
-            rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
-        });
-        match renamed {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(StoreError::Taken),
-            // File systems without this flag: a link refuses an existing name as well.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                let linked = ask(Ask::Rename, || {
-                    rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())
-                });
-                linked.map_err(|error| failed("naming a file", error))?;
-                self.remove(from);
-                Ok(())
-            }
-            Err(error) => Err(failed("naming a file", error)),
-        }
     }
 
     /// True when the file was there and is gone.
@@ -244,6 +230,29 @@ impl Locked<'_> {
         self.recount()
     }
 
+    /// Gives `from` the name `to`, which nothing may have. Under the lock, so that no listing misses a file that changes its
+    /// name meanwhile.
+    pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let directory = &self.disk.directory;
+        let renamed = ask(Ask::Rename, || {
+            rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
+        });
+        match renamed {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(StoreError::Taken),
+            // File systems without this flag: a link refuses an existing name as well.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                let linked = ask(Ask::Rename, || {
+                    rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())
+                });
+                linked.map_err(|error| failed("naming a file", error))?;
+                self.disk.remove(from);
+                Ok(())
+            }
+            Err(error) => Err(failed("naming a file", error)),
+        }
+    }
+
     pub(super) fn set_used(&self, used: u64) -> Result<(), StoreError> {
         let mut count = [0; COUNT_BYTES];
         count[..8].copy_from_slice(&used.to_le_bytes());
@@ -272,6 +281,11 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&*self.file, FlockOperation::Unlock);
     }
+}
+
+fn held() -> StoreError {
+    let error = io::Error::new(io::ErrorKind::TimedOut, "another process holds the lock");
+    StoreError::io("locking the store", &error)
 }
 
 pub(super) fn failed(action: &str, error: Errno) -> StoreError {
