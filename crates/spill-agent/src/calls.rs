@@ -11,7 +11,8 @@ use crate::{
     ports::{ModelFailure, ToolAnswer, ToolCall, ToolFailure, ToolPort},
     read_tools::{ReadBack, ReadKind, ReadTool},
     result::{SubCallRecord, ToolCallRecord},
-    session::{Seen, Session},
+    seen::Seen,
+    session::Session,
     stored::Limit,
     sub_calls::SubCall,
 };
@@ -69,8 +70,8 @@ pub(crate) struct Again {
 pub(crate) struct Done {
     pub(crate) record: ToolCallRecord,
     pub(crate) settled: Settled,
-    /// The copies to make for the record: the sub-call's place, and what to copy.
-    pub(crate) copies: Vec<(usize, Copy)>,
+    /// The copies to make for the record.
+    pub(crate) copies: Vec<Copy>,
 }
 
 /// Refuses calls that cannot be told apart: their results would answer the wrong one.
@@ -149,7 +150,17 @@ impl Pending {
             let (tool, arguments) = (self.name.clone(), self.arguments.clone());
             let expanded = session.work(move |session| session.expand(&tool, arguments));
             match expanded.await {
-                Ok(arguments) => tools.call(&self.name, &arguments).await,
+                Ok(passed) => {
+                    if passed.references > 0 {
+                        tracing::info!(
+                            call = %self.call,
+                            references = passed.references,
+                            bytes = passed.bytes,
+                            "Stored data passed by reference"
+                        );
+                    }
+                    tools.call(&self.name, &passed.arguments).await
+                }
                 Err(why) => {
                     self.action = Action::Refuse(why);
                     return;
@@ -232,6 +243,9 @@ impl Pending {
         });
         let seen =
             seen.unwrap_or_else(|| session.shape(call, &name, &arguments, Limit::Usual, result));
+        if let Some(warning) = seen.placed.warning() {
+            session.warn(warning);
+        }
         tracing::info!(
             call = %call,
             tool = %name,
@@ -266,7 +280,7 @@ fn record_sub_calls(
     call: CallId,
     sub_calls: Vec<SubCall>,
     session: &Session,
-) -> (Vec<SubCallRecord>, Vec<(usize, Copy)>) {
+) -> (Vec<SubCallRecord>, Vec<Copy>) {
     let mut records = Vec::with_capacity(sub_calls.len());
     let mut copies = Vec::new();
     for (sub_call, number) in sub_calls.into_iter().zip(1..) {
@@ -278,14 +292,13 @@ fn record_sub_calls(
         let is_error = result.is_error;
         let text = session.nested(call, number, &tool, &arguments, result);
         if session.bounds_log_copy(&text) {
-            let copy = Copy {
+            copies.push(Copy {
                 call,
                 number,
                 tool: tool.clone(),
                 text: text.clone(),
                 is_error,
-            };
-            copies.push((records.len(), copy));
+            });
         }
         records.push(SubCallRecord {
             id: format!("{call}:code:{number}"),

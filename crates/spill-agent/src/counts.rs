@@ -13,6 +13,7 @@ pub(crate) struct Counts {
     figures: SpillFigures,
     read: HashMap<ItemKey, Coverage>,
     held_bytes: u64,
+    touched: bool,
 }
 
 impl Counts {
@@ -62,7 +63,17 @@ impl Counts {
         self.figures.persisted > 0
     }
 
-    /// The figures; nothing goes before the end, so all that was held is the most that was.
+    /// Something may be stored from now on that is counted later or never.
+    pub(crate) fn touch(&mut self) {
+        self.touched = true;
+    }
+
+    /// Whether the store was never given anything.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.held_bytes == 0 && !self.touched
+    }
+
+    /// The figures. What was stored counts as held to the end.
     pub(crate) fn figures(&self) -> SpillFigures {
         SpillFigures {
             store_peak_bytes: self.held_bytes,

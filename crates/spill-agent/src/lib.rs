@@ -8,9 +8,14 @@
 //!
 //! Start with [`run_job()`] (clients included) or [`run_step`] (your own ports).
 //!
-//! What this crate does not do: it does not print, read the environment or write files, and no
-//! log line of it holds arguments, result content or model text at any level. Its dependencies
-//! log whole messages at their most verbose levels: install [`is_own_log`] as the filter.
+//! A [`Session`] holds one step's results under the policy of its [`SpillSettings`]: it says what
+//! stands in prompt and record, offers the read tools that a notice names, answers them, and lets
+//! everything go at every ending.
+//!
+//! What this crate does not do: it does not print or read the environment, it writes no file but
+//! those of a file store in the directory that its settings name, and no log line of it holds
+//! arguments, result content or model text at any level. Its dependencies log whole messages at
+//! their most verbose levels: install [`is_own_log`] as the filter.
 
 mod abort;
 mod calls;
@@ -30,6 +35,7 @@ mod request;
 mod result;
 mod retry;
 mod run_job;
+mod seen;
 mod session;
 mod settings;
 mod step;
@@ -39,6 +45,7 @@ mod sweep;
 mod tally;
 mod tool_http;
 mod turn;
+mod turn_bound;
 
 pub use abort::{AbortHandle, AbortSignal, abort_pair};
 pub use delimit::{Delimited, undo_delimited};

@@ -1,11 +1,10 @@
 //! Bounded copies of sub-call results for the record, made beside the loop: neither the model nor
 //! a composite tool waits for them, only the end of the step does.
 
+use std::collections::HashMap;
+
 use spill_engine::{CallId, SharedText, ToolResult};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
-};
+use tokio::task::JoinHandle;
 
 use crate::{result::ToolCallRecord, session::Session};
 
@@ -19,24 +18,22 @@ pub(crate) struct Copy {
     pub(crate) is_error: bool,
 }
 
-/// Copies in the making, in the order in which they were asked for. Dropping it stops after the
-/// one at hand.
+impl Copy {
+    /// What is copied.
+    pub(crate) fn result(&self) -> ToolResult {
+        ToolResult {
+            is_error: self.is_error,
+            ..ToolResult::text(self.text.as_str())
+        }
+    }
+}
+
+/// Sees to it that the session's copies are made: one at a time, so that their names are drawn in
+/// the order of the calls.
 pub(crate) struct LogCopies {
     session: Session,
-    worker: Option<Worker>,
-    waiting: Vec<Waiting>,
-}
-
-struct Worker {
-    orders: mpsc::UnboundedSender<(Copy, oneshot::Sender<SharedText>)>,
-    task: JoinHandle<()>,
-}
-
-/// Where a copy belongs: the record's entry and the sub-call in it.
-struct Waiting {
-    entry: usize,
-    sub_call: usize,
-    copy: oneshot::Receiver<SharedText>,
+    worker: Option<JoinHandle<()>>,
+    ordered: bool,
 }
 
 impl LogCopies {
@@ -44,100 +41,74 @@ impl LogCopies {
         Self {
             session,
             worker: None,
-            waiting: Vec::new(),
+            ordered: false,
         }
     }
 
-    /// Asks for the copy of a sub-call in the record's entry `entry`.
-    pub(crate) fn order(&mut self, entry: usize, sub_call: usize, copy: Copy) {
-        let session = &self.session;
-        let worker = self.worker.get_or_insert_with(|| Worker::start(session));
-        let (sender, receiver) = oneshot::channel();
-        // A worker that is gone makes no copy, and the original stays in the record.
-        if worker.orders.send((copy, sender)).is_ok() {
-            self.waiting.push(Waiting {
-                entry,
-                sub_call,
-                copy: receiver,
-            });
+    /// Orders copies; waits only when too many are waiting already.
+    pub(crate) async fn order(&mut self, copies: Vec<Copy>) {
+        for copy in copies {
+            self.ordered = true;
+            if !self.session.order_copy(&copy) {
+                self.work();
+                self.join().await;
+                self.session.order_copy(&copy);
+            }
+        }
+        if self.ordered {
+            self.work();
         }
     }
 
-    /// Waits for all copies and puts them into the record.
+    /// Waits for all copies and puts them into the record. A step that is cut off before keeps the
+    /// originals there.
     pub(crate) async fn finish(&mut self, records: &mut [ToolCallRecord]) {
-        while let Some(waiting) = self.waiting.last_mut() {
-            // Taken out only when it is there: a step that is cut off here loses no copy.
-            let copy = (&mut waiting.copy).await;
-            let (entry, sub_call) = (waiting.entry, waiting.sub_call);
-            self.waiting.pop();
-            if let Ok(text) = copy {
-                replace(records, entry, sub_call, text);
+        if !self.ordered {
+            return;
+        }
+        self.join().await;
+        let session = self.session.clone();
+        let made = tokio::task::spawn_blocking(move || session.finish_copies()).await;
+        let Ok(made) = made else {
+            tracing::warn!("copies for the record were not made");
+            return;
+        };
+        let mut copies = HashMap::with_capacity(made.len());
+        for copy in made {
+            if let Some(warning) = copy.shaped.verdict.warning() {
+                self.session.warn(warning);
             }
+            copies.insert(copy.call, copy.shaped.prompt);
         }
-        if let Some(worker) = self.worker.take() {
-            worker.join().await;
-        }
-    }
-
-    /// Puts those copies into the record that are there; the others stay whole.
-    pub(crate) fn finish_now(&mut self, records: &mut [ToolCallRecord]) {
-        for mut waiting in self.waiting.drain(..) {
-            if let Ok(text) = waiting.copy.try_recv() {
-                replace(records, waiting.entry, waiting.sub_call, text);
-            }
-        }
-    }
-}
-
-impl Drop for LogCopies {
-    fn drop(&mut self) {
-        if let Some(worker) = &self.worker {
-            worker.task.abort();
-        }
-    }
-}
-
-impl Worker {
-    /// One at a time, so that names are drawn in the order of the calls.
-    fn start(session: &Session) -> Self {
-        let (orders, mut incoming) =
-            mpsc::unbounded_channel::<(Copy, oneshot::Sender<SharedText>)>();
-        let session = session.clone();
-        let task = tokio::spawn(async move {
-            while let Some((copy, done)) = incoming.recv().await {
-                let session = session.clone();
-                let made = tokio::task::spawn_blocking(move || copy.make(&session)).await;
-                if let Ok(Some(text)) = made {
-                    // Nobody listens any more when the step was cut off.
-                    let _ = done.send(text);
+        for record in records {
+            if let ToolCallRecord::Called { sub_calls, .. } = record {
+                for sub_call in sub_calls {
+                    if let Some(text) = copies.remove(&sub_call.id) {
+                        sub_call.result = text;
+                    }
                 }
             }
-        });
-        Self { orders, task }
-    }
-
-    async fn join(self) {
-        drop(self.orders);
-        if self.task.await.is_err() {
-            tracing::warn!("copies for the record were not all made");
         }
     }
-}
 
-impl Copy {
-    fn make(self, session: &Session) -> Option<SharedText> {
-        let result = ToolResult {
-            is_error: self.is_error,
-            ..ToolResult::text(self.text.as_str())
-        };
-        session.log_copy(self.call, self.number, &self.tool, result)
+    /// Lets a thread make what waits, unless one does.
+    fn work(&mut self) {
+        if self.worker.as_ref().is_none_or(JoinHandle::is_finished) {
+            let session = self.session.clone();
+            self.worker = Some(tokio::task::spawn_blocking(
+                move || {
+                    while session.make_copy() {}
+                },
+            ));
+        }
     }
-}
 
-fn replace(records: &mut [ToolCallRecord], entry: usize, sub_call: usize, text: SharedText) {
-    if let Some(ToolCallRecord::Called { sub_calls, .. }) = records.get_mut(entry)
-        && let Some(sub_call) = sub_calls.get_mut(sub_call)
-    {
-        sub_call.result = text;
+    async fn join(&mut self) {
+        if let Some(worker) = &mut self.worker
+            && worker.await.is_err()
+        {
+            tracing::warn!("copies for the record were cut off");
+        }
+        self.worker = None;
     }
 }

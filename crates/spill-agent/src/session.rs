@@ -4,14 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use spill_engine::{
-    BudgetWarning, ByteRange, Call, CallId, Expansion, InlineReason, Kept, MIN_THRESHOLD_BYTES,
-    Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES, Settings, SharedText,
-    Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict,
+    BudgetWarning, ByteRange, Call, CallId, Dispatched, Expansion, InlineReason, Kept,
+    MIN_THRESHOLD_BYTES, Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES,
+    Settings, SharedText, Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict,
+    Warning,
 };
 
 use crate::{
+    log_copies::Copy,
     read_tools::{ReadBack, ReadKind, ReadTool},
     result::SpillFigures,
+    seen::{Placed, Seen},
     settings::{EffectiveSettings, SpillSettings},
     stored::{Limit, StoredSession, TURN_REPLACEMENT_BYTES},
     sweep::sweep_once,
@@ -31,6 +34,8 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     settings: SpillSettings,
     engine: Engine,
+    /// Makes the result string of what no policy may touch any more.
+    untouched: StepSpill,
     expansion: Expansion,
 }
 
@@ -38,44 +43,16 @@ enum Engine {
     /// The workflow-step policy, or no policy at all.
     Step(Arc<StepSpill>),
     /// Another policy, over a store.
-    Stored(Box<StoredSession>, Passthrough),
+    Stored(Box<StoredSession>),
 }
 
-/// Makes the result string of what no policy may touch any more.
-struct Passthrough(StepSpill);
-
-/// A result on its way into record and prompt.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    /// The original.
-    pub(crate) record_text: SharedText,
-    /// What the model sees.
-    pub(crate) prompt: SharedText,
-    /// The size that the policy measured.
-    pub(crate) measured: Option<u64>,
-    /// Where it went.
-    pub(crate) placed: Placed,
-    pub(crate) is_error: bool,
-}
-
-/// Where a result went; `Debug` is what the log says.
-#[derive(Clone)]
-pub(crate) enum Placed {
-    Step(Placement),
-    Stored,
-    Kept(Kept),
-}
-
-impl std::fmt::Debug for Placed {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Step(placement) => placement.fmt(out),
-            Self::Stored => out.write_str("Stored"),
-            // The warning itself is logged where it is new.
-            Self::Kept(Kept::Warned(_)) => out.write_str("Inline(Warned)"),
-            Self::Kept(kept) => write!(out, "Inline({kept:?})"),
-        }
-    }
+/// Arguments with stored data in the place of references.
+pub(crate) struct Passed {
+    pub(crate) arguments: Map<String, Value>,
+    /// References replaced.
+    pub(crate) references: u64,
+    /// Bytes of stored data put in.
+    pub(crate) bytes: u64,
 }
 
 impl From<Arc<StepSpill>> for Session {
@@ -83,6 +60,7 @@ impl From<Arc<StepSpill>> for Session {
     fn from(spill: Arc<StepSpill>) -> Self {
         Self(Arc::new(Inner {
             settings: spill.settings().into(),
+            untouched: untouched(spill.settings()),
             engine: Engine::Step(spill),
             expansion: Expansion::off(),
         }))
@@ -100,25 +78,14 @@ impl Session {
         } else {
             Ok(None)
         };
-        let passthrough = |settings: Settings| {
-            let off = Settings {
-                enabled: Switch::Off,
-                ..settings
-            };
-            StepSpill::new(off, step.clone(), StepSpill::unobserved())
-        };
+        let untouched = untouched(settings.step);
+        let by_step = |settings| StepSpill::new(settings, step, Arc::new(SpillLog));
         let engine = match stored {
-            Ok(Some(stored)) => {
-                Engine::Stored(Box::new(stored), Passthrough(passthrough(settings.step)))
-            }
-            Ok(None) => Engine::Step(Arc::new(StepSpill::new(
-                settings.step,
-                step,
-                Arc::new(SpillLog),
-            ))),
+            Ok(Some(stored)) => Engine::Stored(Box::new(stored)),
+            Ok(None) => Engine::Step(Arc::new(by_step(settings.step))),
             Err(error) => {
                 tracing::warn!("nothing is stored: {error}");
-                Engine::Step(Arc::new(passthrough(settings.step)))
+                Engine::Step(Arc::new(by_step(untouched.settings())))
             }
         };
         let expansion = if on {
@@ -129,6 +96,7 @@ impl Session {
         Self(Arc::new(Inner {
             settings,
             engine,
+            untouched,
             expansion,
         }))
     }
@@ -138,7 +106,7 @@ impl Session {
     pub fn figures(&self) -> SpillFigures {
         match &self.0.engine {
             Engine::Step(spill) => spill.usage().into(),
-            Engine::Stored(stored, _) => stored.figures(),
+            Engine::Stored(stored) => stored.figures(),
         }
     }
 
@@ -153,7 +121,7 @@ impl Session {
     pub fn release(&self) {
         match &self.0.engine {
             Engine::Step(spill) => spill.release(),
-            Engine::Stored(stored, _) => stored.release(),
+            Engine::Stored(stored) => stored.release(),
         }
     }
 
@@ -195,7 +163,7 @@ impl Session {
     pub(crate) fn waits_for_files(&self) -> bool {
         match &self.0.engine {
             Engine::Step(_) => false,
-            Engine::Stored(stored, _) => stored.in_files(),
+            Engine::Stored(stored) => stored.in_files(),
         }
     }
 
@@ -204,7 +172,7 @@ impl Session {
     pub(crate) fn read_tools(&self, taken: &dyn Fn(&str) -> bool) -> Vec<ReadTool> {
         match &self.0.engine {
             Engine::Step(_) => vec![ReadKind::Step.tool(taken)],
-            Engine::Stored(stored, _) => stored.read_tools(taken).to_vec(),
+            Engine::Stored(stored) => stored.read_tools(taken).to_vec(),
         }
     }
 
@@ -212,7 +180,7 @@ impl Session {
     pub(crate) fn offers_read(&self) -> bool {
         match &self.0.engine {
             Engine::Step(spill) => spill.offers_read(),
-            Engine::Stored(stored, _) => stored.offers_read(),
+            Engine::Stored(stored) => stored.offers_read(),
         }
     }
 
@@ -227,7 +195,7 @@ impl Session {
     ) -> Seen {
         match &self.0.engine {
             Engine::Step(spill) => by_step(spill, call, tool, limit, result),
-            Engine::Stored(stored, passthrough) => {
+            Engine::Stored(stored) => {
                 let arguments = Value::Object(arguments.clone());
                 match stored.shape(call, tool, &arguments, limit, result) {
                     Ok(shaped) => Seen {
@@ -240,7 +208,7 @@ impl Session {
                         },
                         is_error: shaped.is_error,
                     },
-                    Err(result) => by_step(&passthrough.0, call, tool, Limit::Usual, result),
+                    Err(result) => by_step(&self.0.untouched, call, tool, Limit::Usual, result),
                 }
             }
         }
@@ -289,31 +257,50 @@ impl Session {
                 };
                 spill.shape(&nested, result)
             }
-            Engine::Stored(stored, _) => stored.nested(call, number, tool, &arguments, result),
+            Engine::Stored(stored) => stored.nested(call, number, tool, &arguments, result),
         };
         shaped.record_text
     }
 
-    /// Whether [`log_copy`](Self::log_copy) may be another text.
+    /// Whether the record has a copy of its own of a text that a composite tool's call returned.
     pub(crate) fn bounds_log_copy(&self, text: &str) -> bool {
         match &self.0.engine {
             Engine::Step(_) => false,
-            Engine::Stored(stored, _) => stored.bounds_log_copy(text),
+            Engine::Stored(stored) => stored.bounds_log_copy(text),
         }
     }
 
-    /// The log's copy of a text that a composite tool's own call returned; `None` where that is
-    /// the text itself. May wait for files.
-    pub(crate) fn log_copy(
-        &self,
-        call: CallId,
-        number: u32,
-        tool: &str,
-        result: ToolResult,
-    ) -> Option<SharedText> {
+    /// Orders such a copy; false when too many are waiting.
+    pub(crate) fn order_copy(&self, copy: &Copy) -> bool {
         match &self.0.engine {
-            Engine::Step(_) => None,
-            Engine::Stored(stored, _) => stored.log_copy(call, number, tool, result),
+            Engine::Step(_) => true,
+            Engine::Stored(stored) => stored.order_copy(copy),
+        }
+    }
+
+    /// Makes the oldest copy that waits; false when none does. May wait for files.
+    pub(crate) fn make_copy(&self) -> bool {
+        match &self.0.engine {
+            Engine::Step(_) => false,
+            Engine::Stored(stored) => stored.make_copy(),
+        }
+    }
+
+    /// Makes all copies that wait and returns them in the order of their calls. May wait for
+    /// files.
+    pub(crate) fn finish_copies(&self) -> Vec<Dispatched> {
+        match &self.0.engine {
+            Engine::Step(_) => Vec::new(),
+            Engine::Stored(stored) => stored.finish_copies(),
+        }
+    }
+
+    /// Logs a policy's warning where it is new. Not part of shaping, so that the lines come from the
+    /// loop's own thread.
+    pub(crate) fn warn(&self, warning: &Warning) {
+        match &self.0.engine {
+            Engine::Step(_) => {}
+            Engine::Stored(stored) => stored.warn(warning),
         }
     }
 
@@ -338,7 +325,7 @@ impl Session {
                     text: answer.render(),
                 })
             }
-            Engine::Stored(stored, _) => stored.read(kind, &arguments),
+            Engine::Stored(stored) => stored.read(kind, &arguments),
         }
     }
 
@@ -355,23 +342,19 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, String> {
+    ) -> Result<Passed, String> {
         let fetch = |reference: &str, range| self.slice(reference, range);
         let expanded = self
             .0
             .expansion
             .expand(tool, Value::Object(arguments), &fetch)
             .map_err(|error| error.to_string())?;
-        if expanded.references > 0 {
-            tracing::info!(
-                tool = %tool,
-                references = expanded.references,
-                bytes = expanded.bytes,
-                "Stored data passed by reference"
-            );
-        }
         match expanded.arguments {
-            Value::Object(arguments) => Ok(arguments),
+            Value::Object(arguments) => Ok(Passed {
+                arguments,
+                references: expanded.references,
+                bytes: expanded.bytes,
+            }),
             _ => Err("the arguments as a whole cannot be a reference".to_owned()),
         }
     }
@@ -379,9 +362,19 @@ impl Session {
     fn slice(&self, reference: &str, range: ByteRange) -> Result<Slice, ReadFailure> {
         match &self.0.engine {
             Engine::Step(spill) => spill.stored_slice(reference, range),
-            Engine::Stored(stored, _) => stored.slice(reference, range),
+            Engine::Stored(stored) => stored.slice(reference, range),
         }
     }
+}
+
+/// A policy that is off. It stores nothing, so its step is never named.
+fn untouched(settings: Settings) -> StepSpill {
+    let step = StepId::new("none").expect("a step id");
+    let off = Settings {
+        enabled: Switch::Off,
+        ..settings
+    };
+    StepSpill::new(off, step, StepSpill::unobserved())
 }
 
 fn by_step(spill: &StepSpill, call: CallId, tool: &str, limit: Limit, result: ToolResult) -> Seen {

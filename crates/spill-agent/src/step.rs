@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use futures::future::join_all;
-use spill_engine::{CallId, TurnResult, bound_turn};
+use spill_engine::CallId;
 use tokio::time::Instant;
 
 use crate::{
@@ -18,9 +18,9 @@ use crate::{
     result::{EndReason, StepResult, ToolCallRecord, body_bytes},
     session::Session,
     settings::SpillSettings,
-    stored::Limit,
     tally::TokenTally,
     turn::Turn,
+    turn_bound::bind,
 };
 
 /// Runs one step and says what it did. Never fails: every ending is a result.
@@ -276,12 +276,9 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
                 pending.work_out(&self.session).await;
             }
             if let Some(done) = self.settle_next() {
-                let entry = self.records.len();
-                for (sub_call, copy) in done.copies {
-                    self.copies.order(entry, sub_call, copy);
-                }
                 self.records.push(done.record);
                 settled.push(done.settled);
+                self.copies.order(done.copies).await;
             }
         }
         settled
@@ -298,7 +295,6 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             let done = self.settle_next();
             self.records.extend(done.map(|done| done.record));
         }
-        self.copies.finish_now(&mut self.records);
         let result = StepResult {
             step_id: self.job.step_id.clone(),
             status: end.reason.status(),
@@ -327,50 +323,5 @@ impl<M: ModelPort, T: ToolPort> Step<'_, M, T> {
             "Step ended"
         );
         result
-    }
-}
-
-/// Replaces results of a turn, the largest first, until all of them together are within `bound`.
-async fn bind(settled: &mut [Settled], bound: u64, session: &Session) {
-    let results: Vec<TurnResult> = settled
-        .iter()
-        .zip(0..)
-        .map(|(one, call_index)| TurnResult {
-            call_index,
-            bytes: one.prompt.len() as u64,
-            replaced_bytes: one.replaced_bytes,
-        })
-        .collect();
-    for index in bound_turn(&results, bound).spill {
-        let one = usize::try_from(index)
-            .ok()
-            .and_then(|index| settled.get_mut(index));
-        let Some((one, again)) = one.and_then(|one| one.again.take().map(|again| (one, again)))
-        else {
-            continue;
-        };
-        let (call, tool) = (again.call, again.tool.clone());
-        let seen = session.work(move |session| {
-            session.shape(
-                again.call,
-                &again.tool,
-                &again.arguments,
-                Limit::Turn,
-                again.result,
-            )
-        });
-        let seen = seen.await;
-        tracing::info!(
-            call = %call,
-            tool = %tool,
-            bytes = seen.record_text.len(),
-            placement = ?seen.placed,
-            "Tool result held against the bound of its turn"
-        );
-        one.prompt = seen.prompt;
-    }
-    let bytes: u64 = settled.iter().map(|one| one.prompt.len() as u64).sum();
-    if bytes > bound {
-        tracing::warn!(bytes, bound, "a turn's results are larger than its bound");
     }
 }

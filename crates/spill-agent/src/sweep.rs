@@ -2,20 +2,18 @@
 //! never longer than the step that does it.
 
 use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use spill_engine::FileStore;
+use spill_engine::{FileStore, SweepOnce};
 
 use crate::open_store::file_options;
 
-/// The directories that this process has swept.
-static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static SWEPT: SweepOnce = SweepOnce::new();
 
 /// Stops the sweep when the step that waits for it is cut off.
 struct StopOnDrop(Arc<AtomicBool>);
@@ -26,21 +24,17 @@ impl Drop for StopOnDrop {
     }
 }
 
-fn is_first(directory: &Path) -> bool {
-    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    swept.insert(directory.to_owned())
-}
-
 /// Sweeps `directory`, unless this process has. A place that cannot be used is named in a warning;
 /// it never ends a step.
 pub(crate) async fn sweep_once(directory: PathBuf) {
-    if !is_first(&directory) {
-        return;
-    }
     let stop = Arc::new(AtomicBool::new(false));
     let guard = StopOnDrop(Arc::clone(&stop));
     let work = move || {
-        FileStore::new(file_options(&directory))?.sweep_leftovers(&|| !stop.load(Ordering::Relaxed))
+        let store = FileStore::new(file_options(&directory))?;
+        let go_on = || !stop.load(Ordering::Relaxed);
+        SWEPT
+            .sweep(&store, &go_on)
+            .unwrap_or(Ok(spill_engine::Swept::default()))
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(swept)) if swept.leftovers > 0 => {

@@ -30,6 +30,7 @@ fn run() -> MockRun {
             recipe: Recipe::Review,
             files: Vec::new(),
             documents: Vec::new(),
+            tables: Vec::new(),
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
@@ -51,6 +52,7 @@ fn run() -> MockRun {
             reading_budget_bytes: 65_536,
             max_findings: 100,
             patterns: Vec::new(),
+            composite: false,
         }),
         profile: Profile::Selective,
     }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use spill_scenario::Recipe;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 
+use crate::composite;
 use crate::rules::{Cuts, Finding, Rules, TextKind};
-use crate::seen::{Listed, Outcome, Piece, Seen, Stored, Subject};
+use crate::seen::{Entry, Listed, Outcome, Piece, Seen, Stored, Subject};
 
 /// Visible text of one stored result without a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,14 @@ pub(crate) fn segments(stored: &Stored<'_>) -> Vec<Segment> {
 impl Segment {
     fn end(&self) -> u64 {
         self.start.saturating_add(self.text.len() as u64)
+    }
+
+    /// Which of its ends are cuts in a text of `size` bytes.
+    pub(crate) fn cuts(&self, size: u64) -> Cuts {
+        Cuts {
+            start: self.start > 0,
+            end: self.end() < size,
+        }
     }
 }
 
@@ -103,24 +112,21 @@ pub(crate) struct Answer<'a> {
 impl Answer<'_> {
     /// One line for each finding, in the order of the list and then of the text.
     pub(crate) fn write(&self, seen: &Seen<'_>, listed: &[Listed]) -> String {
-        let mut found = Vec::new();
+        let mut found = match self.recipe {
+            Recipe::Review | Recipe::Document => Vec::new(),
+            Recipe::Records => counts(listed),
+        };
         for entry in in_reading_order(seen, listed) {
-            let Some(kind) = kind_of(entry.subject) else {
-                continue;
-            };
             match &entry.outcome {
                 Outcome::Nothing => {}
                 Outcome::Text(text) => {
-                    let findings = self.readings.read(
-                        self.rules,
-                        kind,
-                        entry.name,
-                        &text.text,
-                        Cuts::default(),
-                    );
-                    found.extend(findings.iter().map(|finding| finding.text.clone()));
+                    self.read(entry, &text.text, Cuts::default(), &mut found);
                 }
-                Outcome::Stored(stored) => self.read_segments(kind, entry.name, stored, &mut found),
+                Outcome::Stored(stored) => {
+                    for segment in segments(stored) {
+                        self.read(entry, &segment.text, segment.cuts(stored.size), &mut found);
+                    }
+                }
             }
         }
         let found = bounded(found, self.max_findings);
@@ -134,22 +140,25 @@ impl Answer<'_> {
             .join("\n")
     }
 
-    fn read_segments(
-        &self,
-        kind: TextKind,
-        name: &str,
-        stored: &Stored<'_>,
-        found: &mut Vec<String>,
-    ) {
-        for segment in segments(stored) {
-            let cuts = Cuts {
-                start: segment.start > 0,
-                end: segment.end() < stored.preview.size,
-            };
-            let findings = self
-                .readings
-                .read(self.rules, kind, name, &segment.text, cuts);
+    /// Reads one visible text of a subject.
+    fn read(&self, entry: &Entry<'_>, text: &str, cuts: Cuts, found: &mut Vec<String>) {
+        let mut read = |kind, name: &str, text: &str, cuts| {
+            let findings = self.readings.read(self.rules, kind, name, text, cuts);
             found.extend(findings.iter().map(|finding| finding.text.clone()));
+        };
+        match entry.subject {
+            Subject::List => {}
+            Subject::Diffs => {
+                for part in composite::parts(text, cuts) {
+                    read(TextKind::Diff, part.path, part.text, part.cuts);
+                }
+            }
+            Subject::Diff => read(TextKind::Diff, entry.name, text, cuts),
+            Subject::File => read(TextKind::File, entry.name, text, cuts),
+            Subject::Document => read(TextKind::Document, entry.name, text, cuts),
+            Subject::Rows => read(TextKind::Rows, entry.name, text, cuts),
+            Subject::Csv => read(TextKind::Csv, entry.name, text, cuts),
+            Subject::Log => read(TextKind::Log, entry.name, text, cuts),
         }
     }
 
@@ -157,16 +166,24 @@ impl Answer<'_> {
         match (self.recipe, listed.is_empty()) {
             (Recipe::Review, true) => "I could not see which files changed.".into(),
             (Recipe::Document, true) => "I could not see which documents there are.".into(),
+            (Recipe::Records, true) => "I could not see which tables there are.".into(),
+            (Recipe::Records, false) => "I found nothing to report in these tables.".into(),
             (Recipe::Review, false) => "I found nothing to report in this change.".into(),
             (Recipe::Document, false) => "I found no sections or key sentences.".into(),
         }
     }
 }
 
-fn in_reading_order<'s, 'v>(
-    seen: &'s Seen<'v>,
-    listed: &[Listed],
-) -> Vec<&'s crate::seen::Entry<'v>> {
+/// Numbers of rows, as the list states them.
+fn counts(listed: &[Listed]) -> Vec<String> {
+    let stated = listed.iter().filter_map(|entry| {
+        let rows = entry.rows?;
+        Some(format!("{}: rows: {rows}", entry.name))
+    });
+    stated.collect()
+}
+
+fn in_reading_order<'s, 'v>(seen: &'s Seen<'v>, listed: &[Listed]) -> Vec<&'s Entry<'v>> {
     let places: HashMap<&str, usize> = listed
         .iter()
         .enumerate()
@@ -178,15 +195,6 @@ fn in_reading_order<'s, 'v>(
         (place, entry.subject)
     });
     entries
-}
-
-fn kind_of(subject: Subject) -> Option<TextKind> {
-    match subject {
-        Subject::List => None,
-        Subject::Diff => Some(TextKind::Diff),
-        Subject::File => Some(TextKind::File),
-        Subject::Document => Some(TextKind::Document),
-    }
 }
 
 /// Drops repeated findings and keeps `max` of the rest: those with the smallest hashes, so that

@@ -1,6 +1,9 @@
 use std::collections::HashMap;
 
-use spill_scenario::{Fact, InputData, ModelSpec, Recipe, diff_carrier, place_of, weave};
+use spill_scenario::{
+    Fact, InputData, LIST_OF_TABLES, ModelSpec, Recipe, Table, TableFormat, diff_carrier,
+    list_bytes, place_of, weave,
+};
 
 use crate::answer::bounded;
 use crate::rules::{Cuts, Rules, TextKind};
@@ -23,6 +26,7 @@ pub fn derive_facts(input: &InputData, model: &ModelSpec) -> Vec<Fact> {
     let sources = sources(input);
     let mut order = Vec::new();
     let mut carriers: HashMap<String, (usize, usize)> = HashMap::new();
+    order.extend(input.tables.iter().map(count));
     for (index, source) in sources.iter().enumerate() {
         for finding in rules.read(source.kind, source.name, source.text, Cuts::default()) {
             let at = (index, finding.at);
@@ -42,11 +46,29 @@ pub fn derive_facts(input: &InputData, model: &ModelSpec) -> Vec<Fact> {
     }
     let max = usize::try_from(model.max_findings).unwrap_or(usize::MAX);
     let kept = bounded(order, max);
-    let facts = kept.into_iter().enumerate().map(|(number, expect)| {
-        let (index, at) = carriers[&expect];
-        fact(number, expect, &sources[index], at)
-    });
+    let facts = kept
+        .into_iter()
+        .enumerate()
+        .map(|(number, expect)| match carriers.get(&expect) {
+            Some((index, at)) => fact(number, expect, &sources[*index], *at),
+            None => listed_fact(number, expect, input),
+        });
     facts.collect()
+}
+
+/// What the list of tables says of one.
+fn count(table: &Table) -> String {
+    format!("{}: rows: {}", table.name, table.rows)
+}
+
+fn listed_fact(number: usize, expect: String, input: &InputData) -> Fact {
+    Fact {
+        id: format!("derived-{:03}", number + 1),
+        expect,
+        carrier: LIST_OF_TABLES.to_owned(),
+        carrier_bytes: list_bytes(input),
+        place: None,
+    }
 }
 
 fn fact(number: usize, expect: String, source: &Source<'_>, at: usize) -> Fact {
@@ -55,9 +77,19 @@ fn fact(number: usize, expect: String, source: &Source<'_>, at: usize) -> Fact {
         expect,
         carrier: match source.kind {
             TextKind::Diff => diff_carrier(source.name),
-            TextKind::File | TextKind::Document => source.name.to_owned(),
+            TextKind::File
+            | TextKind::Document
+            | TextKind::Rows
+            | TextKind::Csv
+            | TextKind::Log => source.name.to_owned(),
         },
-        carrier_bytes: weave(source.text, 0).len() as u64,
+        carrier_bytes: match source.kind {
+            // Canaries are planted in values that are there already.
+            TextKind::Rows | TextKind::Csv => source.text.len() as u64,
+            TextKind::Diff | TextKind::File | TextKind::Document | TextKind::Log => {
+                weave(source.text, 0).len() as u64
+            }
+        },
         place: Some(place_of(at, source.text.len())),
     }
 }
@@ -87,6 +119,19 @@ fn sources(input: &InputData) -> Vec<Source<'_>> {
                 text: &document.text,
             })
             .collect(),
+        Recipe::Records => input
+            .tables
+            .iter()
+            .map(|table| Source {
+                kind: match table.format {
+                    TableFormat::Rows => TextKind::Rows,
+                    TableFormat::Csv => TextKind::Csv,
+                    TableFormat::Log => TextKind::Log,
+                },
+                name: &table.name,
+                text: &table.text,
+            })
+            .collect(),
     }
 }
 
@@ -97,7 +142,7 @@ mod tests {
     use super::*;
     use crate::model::{Action, respond};
     use crate::request::View;
-    use crate::testing::{Agent, document, mock_run, review, spec};
+    use crate::testing::{Agent, document, mock_run, records, review, spec};
 
     fn check_self_consistent(input: InputData, max_findings: u64, count: usize) {
         let model = ModelSpec {
@@ -124,6 +169,32 @@ mod tests {
         check_self_consistent(review(), 2, 2);
         check_self_consistent(document(), 100, 6);
         check_self_consistent(document(), 4, 4);
+        check_self_consistent(records(), 100, 18);
+        check_self_consistent(records(), 4, 4);
+    }
+
+    #[test]
+    fn the_facts_of_the_generated_records_are_what_the_rules_find() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let scenario = spill_scenario::load(&root.join("records.toml")).expect("a scenario");
+        let input = &scenario.inputs[0];
+        let shown = |facts: &[Fact]| {
+            let mut lines: Vec<_> = facts
+                .iter()
+                .map(|fact| {
+                    format!(
+                        "{} {} {} {:?}",
+                        fact.expect, fact.carrier, fact.carrier_bytes, fact.place
+                    )
+                })
+                .collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(
+            shown(&derive_facts(&input.data, &scenario.model)),
+            shown(&input.facts)
+        );
     }
 
     #[test]

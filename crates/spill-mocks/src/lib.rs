@@ -16,14 +16,18 @@
 //! This crate measures and judges nothing.
 
 mod answer;
+mod composite;
 mod error;
 mod facts;
 mod journal;
 mod llm_server;
 mod mcp;
 mod model;
+mod preview;
 mod ranges;
 mod readback;
+mod reader;
+mod record_rules;
 mod registry;
 mod reply;
 mod request;
@@ -31,6 +35,7 @@ mod result;
 mod rules;
 mod run;
 mod seen;
+mod slice;
 mod state;
 mod tool_server;
 mod tools;

@@ -16,6 +16,9 @@ const NEWEST: &str = "2025-11-25";
 /// Where clients of the later era state their version in each request.
 const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
 
+/// Where a result names the calls that its tool made.
+const SUB_CALLS_META: &str = "spillgate/sub_calls";
+
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -83,7 +86,7 @@ fn answer_method(slot: &Slot, method: &str, id: &str, params: Option<&str>) -> H
     match method {
         "initialize" => success(id, &initialize_result(params)),
         "ping" => success(id, "{}"),
-        "tools/list" => success(id, slot.tools.list()),
+        "tools/list" => success(id, slot.tools.list(slot.offer)),
         "tools/call" => call(slot, id, params.unwrap_or("{}")),
         // The first request of the later era; its clients take a 4xx as "speak the older one".
         "server/discover" => failure(
@@ -140,8 +143,16 @@ fn call(slot: &Slot, id: &str, params: &str) -> HttpAnswer {
     };
     let json = arguments.map_or("", RawValue::get);
     let parsed: Value = serde_json::from_str(json).unwrap_or_default();
-    let (result, is_error) = match slot.tools.call(&name, &parsed) {
+    let mut sub_calls = None;
+    let (result, is_error) = match slot.tools.call(slot.offer, &name, &parsed) {
         ToolOutcome::Text(text) => (Some(text), false),
+        ToolOutcome::Composite {
+            text,
+            sub_calls: made,
+        } => {
+            sub_calls = Some(made);
+            (Some(text), false)
+        }
         ToolOutcome::Error(message) => (Some(result_text(&message)), true),
         ToolOutcome::Unknown => (None, true),
     };
@@ -152,15 +163,21 @@ fn call(slot: &Slot, id: &str, params: &str) -> HttpAnswer {
         tool: name.clone(),
     });
     match result {
-        Some(text) => call_result(id, &text, is_error),
+        Some(text) => call_result(id, &text, sub_calls.as_deref(), is_error),
         None => failure(200, id, INVALID_PARAMS, &format!("unknown tool: {name}")),
     }
 }
 
-fn call_result(id: &str, text: &ResultText, is_error: bool) -> HttpAnswer {
+/// The calls that a composite tool made stand in `_meta`, where its client finds them.
+fn call_result(id: &str, text: &ResultText, sub_calls: Option<&str>, is_error: bool) -> HttpAnswer {
     let is_error = if is_error { "true" } else { "false" };
     let before = r#"{"content":[{"type":"text","text":"#;
-    success_of(id, &[before, &text.json, r#"}],"isError":"#, is_error, "}"])
+    let mut parts = vec![before, &text.json, r#"}],"isError":"#, is_error];
+    if let Some(sub_calls) = sub_calls {
+        parts.extend([r#","_meta":{""#, SUB_CALLS_META, r#"":"#, sub_calls, "}"]);
+    }
+    parts.push("}");
+    success_of(id, &parts)
 }
 
 fn success(id: &str, result: &str) -> HttpAnswer {

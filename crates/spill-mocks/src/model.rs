@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::answer::{Answer, Readings};
 use crate::ranges::slices;
 use crate::readback::wanted;
+use crate::reader::Reader;
 use crate::request::{OfferedTool, View};
 use crate::rules::Rules;
 use crate::run::MockRun;
@@ -129,9 +130,22 @@ impl Model {
         let subjects: &[Subject] = match self.recipe {
             Recipe::Review => &[Subject::Diff, Subject::File],
             Recipe::Document => &[Subject::Document],
+            Recipe::Records => &[Subject::Rows, Subject::Csv, Subject::Log],
         };
         let mut sources = Vec::new();
-        for &subject in subjects {
+        let composite = tools.composite(&listed).filter(|_| self.spec.composite);
+        if let Some(ask) = composite {
+            let stated = listed
+                .iter()
+                .try_fold(0u64, |sum, entry| sum.checked_add(entry.diff_bytes?));
+            if self.is_wanted(seen, Subject::Diffs, "", stated) {
+                return vec![ask];
+            }
+            sources.push((Subject::Diffs, ""));
+        }
+        let are_asked_for = |subject: &&Subject| sources.is_empty() || **subject != Subject::Diff;
+        let subjects: Vec<Subject> = subjects.iter().filter(are_asked_for).copied().collect();
+        for subject in subjects {
             let of_stage = || listed.iter().filter(|entry| is_due(seen, subject, entry));
             let asks: Vec<_> = of_stage()
                 .filter(|entry| self.is_wanted(seen, subject, &entry.name, entry.stated(subject)))
@@ -177,9 +191,6 @@ impl Model {
         tools: &Toolbox<'_>,
         sources: &[(Subject, &str)],
     ) -> Vec<(String, String)> {
-        let Some(reader) = &tools.reader else {
-            return Vec::new();
-        };
         let cap = seen.cap.unwrap_or(u64::MAX);
         let slice = self.spec.slice_bytes.min(cap).max(SMALLEST_SLICE);
         let width = self.width();
@@ -188,11 +199,20 @@ impl Model {
             let Some(stored) = stored(seen, subject, name) else {
                 continue;
             };
+            let Some(reader) = Reader::of(tools.offered, stored.preview.kind) else {
+                continue;
+            };
             let hunks = match subject {
                 Subject::File => seen.hunks(name),
-                Subject::List | Subject::Diff | Subject::Document => &[],
+                Subject::List
+                | Subject::Diffs
+                | Subject::Diff
+                | Subject::Document
+                | Subject::Rows
+                | Subject::Csv
+                | Subject::Log => Vec::new(),
             };
-            let ranges = wanted(subject, stored, hunks, self.profile, &self.spec, slice);
+            let ranges = wanted(subject, stored, &hunks, self.profile, &self.spec, slice);
             for range in slices(&ranges, slice).take(width.saturating_sub(asks.len())) {
                 let length = range.end - range.start;
                 let reference = &stored.preview.reference;
@@ -213,15 +233,20 @@ fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'
     }
 }
 
-/// A file is read when its diff is in view and does not show the whole of it; all else always.
+/// A file is read when its diff is in view and does not show the whole of it, a table by the tool for
+/// its format; all else always.
 fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
-    if subject != Subject::File {
-        return true;
+    match subject {
+        Subject::List | Subject::Diffs | Subject::Diff | Subject::Document => return true,
+        Subject::Rows | Subject::Csv | Subject::Log => return entry.format == Some(subject),
+        Subject::File => {}
     }
-    let diff = seen
-        .entry(Subject::Diff, &entry.name)
-        .map(|diff| &diff.outcome);
-    !entry.diff_is_whole && matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+    let is_there = |subject, name| {
+        let diff = seen.entry(subject, name).map(|diff| &diff.outcome);
+        matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+    };
+    let diff_is_there = is_there(Subject::Diff, &entry.name) || is_there(Subject::Diffs, "");
+    !entry.diff_is_whole && diff_is_there
 }
 
 fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
@@ -244,14 +269,6 @@ struct Toolbox<'v> {
     recipe: Recipe,
     offered: &'v [OfferedTool],
     prefix: String,
-    reader: Option<Reader<'v>>,
-}
-
-/// The offered tool that reads stored results back.
-#[derive(Debug)]
-struct Reader<'v> {
-    name: &'v str,
-    is_nested: bool,
 }
 
 impl<'v> Toolbox<'v> {
@@ -260,29 +277,35 @@ impl<'v> Toolbox<'v> {
         let prefix = find(offered, "", list)
             .and_then(|name| name.strip_suffix(list))
             .unwrap_or_default();
-        let reader = offered.iter().find_map(|tool| {
-            let properties = tool.parameters.get("properties")?;
-            properties.get("spillover_ref")?;
-            Some(Reader {
-                name: &tool.name,
-                is_nested: properties.get("range").is_some() || properties.get("offset").is_none(),
-            })
-        });
         Self {
             recipe,
             offered,
             prefix: prefix.to_owned(),
-            reader,
         }
+    }
+
+    /// The call that asks for all diffs of a change at once, when a tool for it is offered.
+    fn composite(&self, listed: &[Listed]) -> Option<(String, String)> {
+        if self.recipe != Recipe::Review || listed.is_empty() {
+            return None;
+        }
+        let offered = find(self.offered, &self.prefix, "read_diffs")?;
+        let paths: Vec<&str> = listed.iter().map(|entry| entry.name.as_str()).collect();
+        let arguments = serde_json::json!({ "paths": paths });
+        Some((offered.to_owned(), arguments.to_string()))
     }
 
     /// The call that asks for a subject, when a tool for it is offered.
     fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
         let (tool, argument) = match subject {
             Subject::List => (list_tool(self.recipe), None),
+            Subject::Diffs => return None,
             Subject::Diff => ("read_diff", Some("path")),
             Subject::File => ("read_file", Some("path")),
             Subject::Document => ("read_document", Some("name")),
+            Subject::Rows => ("query", Some("table")),
+            Subject::Csv => ("export_csv", Some("table")),
+            Subject::Log => ("read_log", Some("name")),
         };
         let offered = find(self.offered, &self.prefix, tool)?;
         let arguments = match argument {
@@ -293,24 +316,11 @@ impl<'v> Toolbox<'v> {
     }
 }
 
-impl Reader<'_> {
-    fn call(&self, reference: &str, offset: u64, length: u64) -> (String, String) {
-        let arguments = if self.is_nested {
-            serde_json::json!({
-                "spillover_ref": reference,
-                "range": {"offset": offset, "length": length},
-            })
-        } else {
-            serde_json::json!({"spillover_ref": reference, "offset": offset, "length": length})
-        };
-        (self.name.to_owned(), arguments.to_string())
-    }
-}
-
 fn list_tool(recipe: Recipe) -> &'static str {
     match recipe {
         Recipe::Review => "list_changed_files",
         Recipe::Document => "list_documents",
+        Recipe::Records => "list_tables",
     }
 }
 

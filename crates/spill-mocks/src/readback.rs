@@ -6,7 +6,7 @@ use std::ops::Range;
 use spill_scenario::{ModelSpec, Profile, is_canary};
 
 use crate::ranges::{difference, first, union};
-use crate::result::{Hunk, Preview};
+use crate::result::Hunk;
 use crate::seen::{Stored, Subject};
 
 /// Reads that may fail for one result before it is given up.
@@ -25,7 +25,7 @@ pub(crate) fn wanted(
     if is_given_up {
         return Vec::new();
     }
-    let size = stored.preview.size;
+    let size = stored.size;
     let whole = union(once(0..size));
     let in_view = stored.in_view();
     match (profile, subject) {
@@ -33,12 +33,20 @@ pub(crate) fn wanted(
         (Profile::Diligent, _) | (Profile::Selective, Subject::List) => {
             difference(&whole, &in_view)
         }
-        (Profile::Selective, Subject::Diff | Subject::Document) => {
-            let targets = from_start_and_end(stored.preview, spec.reading_budget_bytes, slice);
+        (
+            Profile::Selective,
+            Subject::Diffs
+            | Subject::Diff
+            | Subject::Document
+            | Subject::Rows
+            | Subject::Csv
+            | Subject::Log,
+        ) => {
+            let targets = from_start_and_end(stored, spec.reading_budget_bytes, slice);
             within_budget(difference(&targets, &in_view), stored, spec)
         }
         (Profile::Selective, Subject::File) => {
-            let targets = around_hunks(stored.preview, hunks, spec.window_lines);
+            let targets = around_hunks(stored, hunks, spec.window_lines);
             within_budget(difference(&targets, &in_view), stored, spec)
         }
     }
@@ -57,10 +65,10 @@ fn within_budget(
 
 /// Everything between head and tail; of a text larger than the budget, its start and, with the
 /// budget's last slice, its end.
-fn from_start_and_end(preview: &Preview, budget: u64, slice: u64) -> Vec<Range<u64>> {
-    let start = preview.head.len() as u64;
-    let end = preview.size - preview.tail.len() as u64;
-    if preview.size <= budget {
+fn from_start_and_end(stored: &Stored<'_>, budget: u64, slice: u64) -> Vec<Range<u64>> {
+    let start = stored.preview.head.len() as u64;
+    let end = stored.size.saturating_sub(stored.preview.tail.len() as u64);
+    if stored.size <= budget {
         return union(once(start..end));
     }
     let last = slice.min(budget);
@@ -72,9 +80,9 @@ fn from_start_and_end(preview: &Preview, budget: u64, slice: u64) -> Vec<Range<u
 
 /// A window of `window_lines` lines, or the hunk's own if those are more, around where each hunk is
 /// expected: by the share of lines before it, at the text's mean length of a line.
-fn around_hunks(preview: &Preview, hunks: &[Hunk], window_lines: u64) -> Vec<Range<u64>> {
-    let size = preview.size;
-    let lines = lines_without_canaries(preview).max(1);
+fn around_hunks(stored: &Stored<'_>, hunks: &[Hunk], window_lines: u64) -> Vec<Range<u64>> {
+    let size = stored.size;
+    let lines = lines_without_canaries(stored).max(1);
     let bytes_of = |count: u64| {
         let bytes = u128::from(count.min(lines)) * u128::from(size) / u128::from(lines);
         u64::try_from(bytes).unwrap_or(size)
@@ -92,11 +100,12 @@ fn around_hunks(preview: &Preview, hunks: &[Hunk], window_lines: u64) -> Vec<Ran
 
 /// The text's lines without those that the harness wove in, which the line numbers of a diff do
 /// not know: one at the start, one at the end, one for each KiB.
-fn lines_without_canaries(preview: &Preview) -> u64 {
-    if preview.head.lines().next().is_some_and(is_canary) {
-        preview.lines.saturating_sub(preview.size / 1041 + 2)
+fn lines_without_canaries(stored: &Stored<'_>) -> u64 {
+    let lines = stored.preview.lines(stored.size);
+    if stored.preview.head.lines().next().is_some_and(is_canary) {
+        lines.saturating_sub(stored.size / 1041 + 2)
     } else {
-        preview.lines
+        lines
     }
 }
 
@@ -132,10 +141,7 @@ mod tests {
         for slice in slices {
             let len = usize::try_from(slice.end - slice.start).expect("small");
             stored.read_bytes += len as u64;
-            stored.pieces.push(Piece {
-                start: slice.start,
-                text: &text[..len],
-            });
+            stored.pieces.push(Piece::at(slice.start, &text[..len]));
         }
         let hunks: Vec<_> = hunks
             .iter()

@@ -9,7 +9,7 @@ use crate::answer::Readings;
 use crate::journal::{Journal, ToolCallEntry};
 use crate::run::MockRun;
 use crate::state::{LlmState, Reply};
-use crate::tools::ServedTools;
+use crate::tools::{Offer, ServedTools};
 use crate::usage::Prefixes;
 
 /// Inputs whose serialised texts are kept for later runs.
@@ -45,6 +45,7 @@ pub struct Work {
 pub(crate) struct Slot {
     model_name: String,
     pub(crate) tools: Arc<ServedTools>,
+    pub(crate) offer: Offer,
     llm: Mutex<LlmState>,
     tool_calls: Mutex<Vec<ToolCallEntry>>,
     unscripted: Mutex<Vec<String>>,
@@ -69,6 +70,7 @@ impl Registry {
         let slot = Slot {
             model_name: run.model.name.clone(),
             tools: self.served_tools(&run.served),
+            offer: Offer::to(&run.model),
             llm: Mutex::new(LlmState::new(&run, Arc::clone(&self.readings))),
             tool_calls: Mutex::default(),
             unscripted: Mutex::default(),

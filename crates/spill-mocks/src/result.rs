@@ -1,20 +1,18 @@
 //! A tool result as it stands in the prompt: its frame, its text, and what the text is.
 
-use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
-use serde::Deserialize;
 
+use crate::preview::Preview;
 use crate::seen::{Listed, listed};
+use crate::slice::Slice;
 
 const OPEN: &str = "<tool-result>\n";
 const OPEN_ERROR: &str = "<tool-result error=\"true\">\n";
 const CLOSE: &str = "\n</tool-result>";
 const ESCAPED_CLOSE: &str = "<\\/tool-result";
 const PLAIN_CLOSE: &str = "</tool-result";
-/// No preview is longer; a longer text is not searched for one.
-const PREVIEW_LIMIT: usize = 64 * 1024;
 
 /// A tool result between its delimiters, or without any where a client uses none.
 #[derive(Debug)]
@@ -47,38 +45,6 @@ pub(crate) enum Form {
     Slice(Slice),
 }
 
-/// What a preview says about the stored result.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Preview {
-    spilled: bool,
-    #[serde(rename = "spillover_ref")]
-    pub(crate) reference: String,
-    #[serde(rename = "size_bytes")]
-    pub(crate) size: u64,
-    #[serde(default)]
-    pub(crate) lines: u64,
-    #[serde(default)]
-    pub(crate) head: String,
-    #[serde(default)]
-    pub(crate) tail: String,
-}
-
-/// Where a slice sits in the stored text, and where its bytes sit in the result.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Slice {
-    pub(crate) reference: String,
-    pub(crate) offset: u64,
-    pub(crate) body: Range<usize>,
-}
-
-#[derive(Deserialize)]
-struct SliceHeader {
-    spillover_ref: String,
-    offset: u64,
-    #[serde(rename = "length")]
-    _length: u64,
-}
-
 /// The lines of the new file that a hunk of a diff covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hunk {
@@ -100,9 +66,9 @@ impl ToolText {
         };
         let form = if open == OPEN_ERROR || (open.is_empty() && looks_like_error(&text)) {
             Form::Error
-        } else if let Some(preview) = preview(&text) {
+        } else if let Some(preview) = Preview::parse(&text) {
             Form::Preview(preview)
-        } else if let Some(slice) = slice(&text) {
+        } else if let Some(slice) = Slice::parse(&text) {
             Form::Slice(slice)
         } else {
             Form::Whole
@@ -132,10 +98,12 @@ impl ToolText {
     /// Hunks that the visible part of a diff names, in order; computed once.
     pub(crate) fn hunks(&self) -> &[Hunk] {
         self.hunks.get_or_init(|| match &self.form {
-            Form::Whole => hunks(&self.text).collect(),
+            Form::Whole => hunks_in(&self.text).collect(),
             Form::Error => Vec::new(),
-            Form::Preview(preview) => hunks(&preview.head).chain(hunks(&preview.tail)).collect(),
-            Form::Slice(slice) => hunks(&self.text[slice.body.clone()]).collect(),
+            Form::Preview(preview) => hunks_in(&preview.head)
+                .chain(hunks_in(&preview.tail))
+                .collect(),
+            Form::Slice(slice) => hunks_in(slice.text(&self.text)).collect(),
         })
     }
 
@@ -172,33 +140,8 @@ fn looks_like_error(text: &str) -> bool {
         .any(|start| text.starts_with(start))
 }
 
-fn preview(text: &str) -> Option<Preview> {
-    if text.len() > PREVIEW_LIMIT
-        || !text.trim_start().starts_with('{')
-        || !text.contains("\"spillover_ref\"")
-    {
-        return None;
-    }
-    let preview: Preview = serde_json::from_str(text).ok()?;
-    let shown = (preview.head.len() + preview.tail.len()) as u64;
-    (preview.spilled && shown <= preview.size).then_some(preview)
-}
-
-fn slice(text: &str) -> Option<Slice> {
-    if !text.starts_with("{\"spillover_ref\"") {
-        return None;
-    }
-    let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
-    let header: SliceHeader = serde_json::from_str(&text[..end]).ok()?;
-    let start = text.len().min(end + 1);
-    Some(Slice {
-        reference: header.spillover_ref,
-        offset: header.offset,
-        body: start..text.len(),
-    })
-}
-
-fn hunks(text: &str) -> impl Iterator<Item = Hunk> + '_ {
+/// Hunks that a text names, in order.
+pub(crate) fn hunks_in(text: &str) -> impl Iterator<Item = Hunk> + '_ {
     static HEADER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?m)^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@").expect("the pattern is valid")
     });
@@ -251,45 +194,41 @@ mod tests {
         );
     }
 
-    fn check_form(text: &str, form: Form) {
-        assert_eq!(ToolText::parse(text).form, form, "{text:?}");
+    /// The name of the form that a text has, alone and between delimiters.
+    fn check_form(text: &str, expected: &str) {
+        let name = |form: &Form| match form {
+            Form::Whole => "whole",
+            Form::Error => "error",
+            Form::Preview(_) => "preview",
+            Form::Slice(_) => "slice",
+        };
+        assert_eq!(name(&ToolText::parse(text).form), expected, "{text:?}");
         let framed = format!("{OPEN}{text}{CLOSE}");
-        if form != Form::Error {
-            assert_eq!(ToolText::parse(&framed).form, form, "{framed:?}");
+        if expected != "error" {
+            assert_eq!(name(&ToolText::parse(&framed).form), expected, "{framed:?}");
         }
     }
 
     #[test]
     fn previews_slices_and_errors_are_recognised() {
-        check_form("", Form::Whole);
-        check_form("{\"spilled\":true}", Form::Whole);
-        check_form("{\"spilled\":true,\"spillover_ref\":7}", Form::Whole);
+        check_form("", "whole");
+        check_form("{\"spilled\":true}", "whole");
+        check_form("Error: no such file", "error");
         check_form(
-            "{\"spilled\":true,\"spillover_ref\":\"r\",\"size_bytes\":1,\"head\":\"ab\"}",
-            Form::Whole,
+            r#"{"spilled":true,"spillover_ref":"r","size_bytes":9,"lines":2,"head":"a\n","tail":"é"}"#,
+            "preview",
         );
-        check_form("Error: no such file", Form::Error);
         check_form(
-            r#"{"spilled":true,"spillover_ref":"r","size_bytes":9,"lines":2,"structure":"text","head":"a\n","tail":"é","how_to_read":"x"}"#,
-            Form::Preview(Preview {
-                spilled: true,
-                reference: "r".to_owned(),
-                size: 9,
-                lines: 2,
-                head: "a\n".to_owned(),
-                tail: "é".to_owned(),
-            }),
+            "a\n\n(Omitted 9 bytes. Full formatted result stored at: /a.)",
+            "preview",
         );
-        let header =
-            r#"{"spillover_ref":"r","offset":4,"length":3,"next_offset":null,"size_bytes":7}"#;
+        check_form("a\n\n(Omitted 9 bytes.)", "whole");
         check_form(
-            &format!("{header}\nx\ny"),
-            Form::Slice(Slice {
-                reference: "r".to_owned(),
-                offset: 4,
-                body: header.len() + 1..header.len() + 4,
-            }),
+            r#"{"_spillover":true,"resourceUri":"u","mimeType":"text/plain","sizeBytes":9}"#,
+            "preview",
         );
+        check_form(r#"{"spillover_ref":"r","offset":4,"length":3}"#, "slice");
+        check_form(r#"{"contents":[{"uri":"u","text":"x"}]}"#, "slice");
     }
 
     #[test]
@@ -301,6 +240,19 @@ mod tests {
             .map(|hunk| (hunk.first_line, hunk.lines))
             .collect();
         assert_eq!(lines, [(10, 7), (99, 1)]);
+    }
+
+    #[test]
+    fn hunks_in_view_of_a_stored_diff_are_those_of_its_ends_and_slices() {
+        let lines = |text: &str| -> Vec<_> {
+            let text = ToolText::parse(text);
+            text.hunks().iter().map(|hunk| hunk.first_line).collect()
+        };
+        let notice = "(Omitted 9 bytes. Full formatted result stored at: /a.)";
+        let ends = "@@ -1 +1 @@\n[... 9 bytes left out ...]\n@@ -8 +8 @@";
+        assert_eq!(lines(&format!("{ends}\n\n{notice}")), [1, 8]);
+        let slice = r#"{"contents":[{"uri":"u","text":"\n@@ -5 +5 @@\n"}]}"#;
+        assert_eq!(lines(slice), [5]);
     }
 
     fn check_truncated(text: &str, stated: Option<u64>, expected: bool) {

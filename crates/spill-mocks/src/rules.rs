@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use spill_scenario::{ModelSpec, strip_canaries};
 
+use crate::record_rules;
+
 /// Characters of a key sentence that a finding quotes.
 const SENTENCE_LIMIT: usize = 160;
 
@@ -18,6 +20,11 @@ pub(crate) enum TextKind {
     Diff,
     File,
     Document,
+    /// A JSON array of flat objects.
+    Rows,
+    /// Comma-separated values.
+    Csv,
+    Log,
 }
 
 /// Which ends of a text are cuts, with more text beyond them that is not visible.
@@ -69,6 +76,9 @@ impl Rules {
         let mut findings = match kind {
             TextKind::Diff | TextKind::File => code_findings(kind, carrier, &text, cuts),
             TextKind::Document => document_findings(&text, cuts),
+            TextKind::Rows => record_rules::of_rows(carrier, &text, cuts),
+            TextKind::Csv => record_rules::of_csv(carrier, &text, cuts),
+            TextKind::Log => record_rules::of_log(carrier, &text, cuts),
         };
         self.match_patterns(kind, carrier, &text, cuts, &mut findings);
         findings.sort_by_key(|finding| finding.at);
@@ -184,14 +194,16 @@ fn match_code(carrier: &str, line: &str, start: usize, findings: &mut Vec<Findin
 /// change or is a header.
 fn code_line(kind: TextKind, line: &str) -> Option<&str> {
     match kind {
-        TextKind::File | TextKind::Document => Some(line),
+        TextKind::File | TextKind::Document | TextKind::Rows | TextKind::Csv | TextKind::Log => {
+            Some(line)
+        }
         TextKind::Diff if line.starts_with(['-', '@']) => None,
         TextKind::Diff => Some(line.strip_prefix(['+', ' ']).unwrap_or(line)),
     }
 }
 
 /// The part of a text that is whole lines.
-fn whole_lines(text: &str, cuts: Cuts) -> Range<usize> {
+pub(crate) fn whole_lines(text: &str, cuts: Cuts) -> Range<usize> {
     let start = match cuts.start {
         true => memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |at| at + 1),
         false => 0,

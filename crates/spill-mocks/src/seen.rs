@@ -7,30 +7,47 @@ use std::ops::Range;
 use serde_json::Value;
 use spill_scenario::strip_canaries;
 
+use crate::answer::segments;
+use crate::composite;
+use crate::preview::Preview;
 use crate::ranges::{difference, union};
 use crate::request::{Call, Message, View};
-use crate::result::{Form, Hunk, Preview, ToolText};
+use crate::result::{Form, Hunk, ToolText, hunks_in};
+use crate::rules::Cuts;
+use crate::slice::without_query;
 
 /// What a tool call of the recipe is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// The list of changed files or of documents.
+    /// The list of changed files, of documents or of tables.
     List,
+    /// The diffs of several files in one text.
+    Diffs,
     Diff,
     File,
     Document,
+    /// Rows of a table, as JSON.
+    Rows,
+    /// A table's comma-separated values.
+    Csv,
+    Log,
 }
 
 impl Subject {
     /// Of the subjects, the one that the tool named so returns; clients may put a prefix before
     /// the name.
     fn of_tool(name: &str) -> Option<Self> {
-        const SUFFIXES: [(&str, Subject); 5] = [
+        const SUFFIXES: [(&str, Subject); 10] = [
             ("list_changed_files", Subject::List),
             ("list_documents", Subject::List),
+            ("read_diffs", Subject::Diffs),
             ("read_diff", Subject::Diff),
             ("read_file", Subject::File),
             ("read_document", Subject::Document),
+            ("list_tables", Subject::List),
+            ("query", Subject::Rows),
+            ("export_csv", Subject::Csv),
+            ("read_log", Subject::Log),
         ];
         let found = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
         found.map(|(_, subject)| *subject)
@@ -75,9 +92,16 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     seen
 }
 
-/// How a call that reads a stored result back names it.
+/// How a call that reads a stored result back names it: by `spillover_ref`, as a `uri`, or as the
+/// `path` of a tool that is none of the recipes'.
 pub(crate) fn reference_argument(call: &Call) -> Option<&str> {
+    let path = || {
+        let is_reader = Subject::of_tool(&call.name).is_none();
+        call.text("path").filter(|_| is_reader)
+    };
     call.text("spillover_ref")
+        .or_else(|| call.text("uri").map(without_query))
+        .or_else(path)
 }
 
 /// What a result is, given the call it answers: only what the read tool returned is a slice, and
@@ -95,9 +119,19 @@ pub(crate) fn form_of<'v>(call: Option<&Call>, result: &'v ToolText) -> &'v Form
 pub(crate) struct Piece<'v> {
     pub(crate) start: u64,
     pub(crate) text: &'v str,
+    /// Whether its place was told as the end, whatever the size.
+    is_end: bool,
 }
 
-impl Piece<'_> {
+impl<'v> Piece<'v> {
+    pub(crate) fn at(start: u64, text: &'v str) -> Self {
+        Self {
+            start,
+            text,
+            is_end: false,
+        }
+    }
+
     pub(crate) fn range(&self) -> Range<u64> {
         self.start..self.start.saturating_add(self.text.len() as u64)
     }
@@ -107,6 +141,8 @@ impl Piece<'_> {
 #[derive(Debug)]
 pub(crate) struct Stored<'v> {
     pub(crate) preview: &'v Preview,
+    /// Bytes of the stored text, as the newest answer that says it says.
+    pub(crate) size: u64,
     /// Head, tail and slices, in the order in which they came.
     pub(crate) pieces: Vec<Piece<'v>>,
     /// Bytes that slices returned.
@@ -123,17 +159,30 @@ pub(crate) struct Stored<'v> {
 impl<'v> Stored<'v> {
     /// What a preview alone shows.
     pub(crate) fn new(preview: &'v Preview, result: &'v ToolText) -> Self {
-        let tail_start = preview.size - preview.tail.len() as u64;
-        let shown = [(0, &preview.head), (tail_start, &preview.tail)];
-        let pieces = shown.into_iter().map(|(start, text)| Piece { start, text });
+        let head = Piece::at(0, &preview.head);
+        let tail = Piece {
+            start: preview.size - preview.tail.len() as u64,
+            text: &preview.tail,
+            is_end: true,
+        };
+        let shown = [head, tail].into_iter();
         Self {
             preview,
-            pieces: pieces.filter(|piece| !piece.text.is_empty()).collect(),
+            size: preview.size,
+            pieces: shown.filter(|piece| !piece.text.is_empty()).collect(),
             read_bytes: 0,
             failures: 0,
             may_retry: false,
             failed_turn: None,
             hunks: result.hunks().to_vec(),
+        }
+    }
+
+    /// Takes over the size that a slice states: a preview may leave it open by a byte.
+    fn is_as_long_as(&mut self, size: u64) {
+        self.size = size;
+        for piece in self.pieces.iter_mut().filter(|piece| piece.is_end) {
+            piece.start = size.saturating_sub(piece.text.len() as u64);
         }
     }
 
@@ -167,7 +216,7 @@ pub(crate) enum Outcome<'v> {
 #[derive(Debug)]
 pub(crate) struct Entry<'v> {
     pub(crate) subject: Subject,
-    /// The file's path or the document's name; empty for the list.
+    /// The file's path, the document's or the table's name; empty for the list.
     pub(crate) name: &'v str,
     /// Calls so far.
     pub(crate) attempts: u32,
@@ -212,19 +261,36 @@ impl<'v> Seen<'v> {
     }
 
     /// Hunks that the visible parts of a file's diff name.
-    pub(crate) fn hunks(&self, path: &str) -> &[Hunk] {
-        match self.entry(Subject::Diff, path).map(|entry| &entry.outcome) {
-            Some(Outcome::Text(text)) => text.hunks(),
-            Some(Outcome::Stored(stored)) => &stored.hunks,
-            Some(Outcome::Nothing) | None => &[],
+    pub(crate) fn hunks(&self, path: &str) -> Vec<Hunk> {
+        let outcome = |subject, name| self.entry(subject, name).map(|entry| &entry.outcome);
+        let mut found = match outcome(Subject::Diff, path) {
+            Some(Outcome::Text(text)) => text.hunks().to_vec(),
+            Some(Outcome::Stored(stored)) => stored.hunks.clone(),
+            Some(Outcome::Nothing) | None => Vec::new(),
+        };
+        let mut add = |text: &str, cuts| {
+            let parts = composite::parts(text, cuts).into_iter();
+            let of_path = parts.filter(|part| part.path == path);
+            found.extend(of_path.flat_map(|part| hunks_in(part.text)));
+        };
+        match outcome(Subject::Diffs, "") {
+            Some(Outcome::Text(text)) => add(&text.text, Cuts::default()),
+            Some(Outcome::Stored(stored)) => {
+                for segment in segments(stored) {
+                    add(&segment.text, segment.cuts(stored.size));
+                }
+            }
+            Some(Outcome::Nothing) | None => {}
         }
+        found
     }
 
     fn take_result(&mut self, subject: Subject, seen: SeenCall<'v>) {
         let argument = match subject {
-            Subject::List => Some(""),
+            Subject::List | Subject::Diffs => Some(""),
             Subject::Diff | Subject::File => seen.call.text("path"),
-            Subject::Document => seen.call.text("name"),
+            Subject::Document | Subject::Log => seen.call.text("name"),
+            Subject::Rows | Subject::Csv => seen.call.text("table"),
         };
         let name = argument.unwrap_or_default();
         let index = *self.by_subject.entry((subject, name)).or_insert_with(|| {
@@ -268,20 +334,19 @@ impl<'v> Seen<'v> {
             return;
         };
         let piece = match &result.form {
-            Form::Slice(slice) => Some(Piece {
-                start: slice.offset,
-                text: &result.text[slice.body.clone()],
-            }),
+            Form::Slice(slice) => {
+                if let Some(size) = slice.size {
+                    stored.is_as_long_as(size);
+                }
+                Some(Piece::at(slice.offset, slice.text(&result.text)))
+            }
             // A read tool of someone else's, which returns the bare bytes.
-            Form::Whole => Some(Piece {
-                start: asked.start,
-                text: &result.text,
-            }),
+            Form::Whole => Some(Piece::at(asked.start, &result.text)),
             Form::Error | Form::Preview(_) => None,
         };
         let new = piece.filter(|piece| {
             let range = piece.range();
-            range.end <= stored.preview.size
+            range.end <= stored.size
                 && !difference(&union(once(range)), &stored.in_view()).is_empty()
         });
         match new {
@@ -299,7 +364,8 @@ fn asked_range(call: &Call) -> Range<u64> {
     let range = call.arguments.get("range").unwrap_or(&call.arguments);
     let number = |name: &str| range.get(name).and_then(Value::as_u64);
     let start = number("offset").unwrap_or(0);
-    start..start.saturating_add(number("length").unwrap_or(u64::MAX))
+    let length = number("length").or_else(|| number("limit"));
+    start..start.saturating_add(length.unwrap_or(u64::MAX))
 }
 
 /// The length that an error message says is allowed, when it is below the one that was asked for:
@@ -332,7 +398,11 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
 pub(crate) struct Listed {
     pub(crate) name: String,
     pub(crate) diff_is_whole: bool,
-    /// Stated sizes: of the diff, of the file, of the document.
+    /// What a table's stated format makes it.
+    pub(crate) format: Option<Subject>,
+    /// Stated number of a table's rows.
+    pub(crate) rows: Option<u64>,
+    /// Stated sizes: of the diff, of the file, of the document or table.
     pub(crate) diff_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
     pub(crate) size_bytes: Option<u64>,
@@ -342,10 +412,10 @@ impl Listed {
     /// The size that the list states for a subject.
     pub(crate) fn stated(&self, subject: Subject) -> Option<u64> {
         match subject {
-            Subject::List => None,
+            Subject::List | Subject::Diffs => None,
             Subject::Diff => self.diff_bytes,
             Subject::File => self.file_bytes,
-            Subject::Document => self.size_bytes,
+            Subject::Document | Subject::Rows | Subject::Csv | Subject::Log => self.size_bytes,
         }
     }
 }
@@ -373,6 +443,13 @@ fn listed_entry(entry: &Value) -> Option<Listed> {
             text("status"),
             Some("added" | "new" | "A" | "deleted" | "removed" | "D")
         ),
+        format: match text("format") {
+            Some("rows") => Some(Subject::Rows),
+            Some("csv") => Some(Subject::Csv),
+            Some("log") => Some(Subject::Log),
+            Some(_) | None => None,
+        },
+        rows: number("rows"),
         diff_bytes: number("diff_bytes"),
         file_bytes: number("file_bytes"),
         size_bytes: number("size_bytes"),

@@ -1,17 +1,20 @@
 //! A small agent loop for tests: it keeps results of at least a threshold out of the prompt.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use spill_engine::{
+    Bytes, Call, CallId, MemoryOptions, MemoryStore, Owner, Policy, ToolResult, Verdict, configure,
+};
 use spill_scenario::{
     ChangedFile, Class, Document, FactsOrigin, Input, InputData, ModelSpec, Profile, Recipe,
-    ServedInput,
+    ServedInput, Table, TableFormat,
 };
 
 use crate::model::{Action, ToolCall};
 use crate::run::MockRun;
-use crate::tools::{ServedTools, ToolOutcome};
+use crate::tools::{Offer, ServedTools, ToolOutcome};
 
 pub(crate) fn spec() -> ModelSpec {
     ModelSpec {
@@ -24,6 +27,7 @@ pub(crate) fn spec() -> ModelSpec {
         reading_budget_bytes: 16_384,
         max_findings: 100,
         patterns: Vec::new(),
+        composite: false,
     }
 }
 
@@ -54,6 +58,7 @@ pub(crate) fn review() -> InputData {
             file("c.rs", 30, 30),
         ],
         documents: Vec::new(),
+        tables: Vec::new(),
     }
 }
 
@@ -73,11 +78,55 @@ pub(crate) fn document() -> InputData {
     InputData {
         recipe: Recipe::Document,
         files: Vec::new(),
+        tables: Vec::new(),
         documents: vec![Document {
             name: "report.md".to_owned(),
             title: "Report".to_owned(),
             text,
         }],
+    }
+}
+
+/// Two tables and a log, each of some KB, with something to report at the start, in the middle and at the end.
+pub(crate) fn records() -> InputData {
+    let mut rows = String::from("[");
+    let mut csv = String::from("id,state,grams,trace_id,note\n");
+    let mut log = String::new();
+    for number in 0..120 {
+        let is_first_of = |each: usize| number % each == 7;
+        let status = if number == 60 { "disputed" } else { "new" };
+        let note = if is_first_of(50) {
+            "audit now"
+        } else {
+            "leave at door"
+        };
+        let comma = if number > 0 { "," } else { "" };
+        rows.push_str(&format!(
+            r#"{comma}{{"id":"o{number}","status":"{status}","total_cents":{number},"trace_id":"trc00000000000{number:02x}","note":"{note}"}}"#
+        ));
+        let state = if number == 60 { "lost" } else { "created" };
+        csv.push_str(&format!(
+            "s{number},{state},{number}0,trc00000000000{number:02x},{note}\n"
+        ));
+        let level = if is_first_of(55) { "ERROR" } else { "INFO " };
+        log.push_str(&format!(
+            "2026-03-01T00:00:00Z {level} step {number} of a batch\n"
+        ));
+    }
+    rows.push(']');
+    let table = |name: &str, format, text| Table {
+        name: name.to_owned(),
+        format,
+        rows: 120,
+        text,
+    };
+    InputData {
+        tables: vec![
+            table("orders", TableFormat::Rows, rows),
+            table("batch.log", TableFormat::Log, log),
+            table("sent.csv", TableFormat::Csv, csv),
+        ],
+        ..InputData::empty(Recipe::Records)
     }
 }
 
@@ -105,24 +154,56 @@ pub(crate) fn mock_run(data: InputData, profile: Profile, model: ModelSpec) -> M
     }
 }
 
-/// What the agent's own reading tool does with a range longer than this.
+/// A reading tool of the agent's returns no more than this.
 const READ_CAP: u64 = 8192;
+
+/// A policy of the engine over a store of its own.
+pub(crate) fn policy(name: &str, options: &Value) -> Arc<dyn Policy> {
+    let store = MemoryStore::new(MemoryOptions::per_execution(Bytes::new(16 << 20)));
+    configure(name, options, Arc::new(store)).expect("good options")
+}
+
+/// What stands in the prompt for `text` under `policy`, and the reference when it is stored.
+pub(crate) fn shaped(policy: &dyn Policy, tool: &str, text: &str) -> (String, Option<String>) {
+    let owner = Owner::new("session");
+    let call = Call::new(
+        tool,
+        CallId {
+            iteration: 1,
+            index: 0,
+        },
+    )
+    .owned_by(&owner);
+    let shaped = policy.shape(&call, ToolResult::text(text.to_owned()));
+    let reference = match shaped.verdict {
+        Verdict::Keep(_) => None,
+        Verdict::Replace { spilled, .. } => Some(spilled.reference),
+    };
+    (shaped.prompt.to_string(), reference)
+}
 
 pub(crate) struct Agent {
     tools: ServedTools,
+    offer: Offer,
     threshold: usize,
+    /// Replaces results in place of the summary.
+    pub(crate) policy: Option<Arc<dyn Policy>>,
     pub(crate) messages: Vec<Value>,
     stored: HashMap<String, String>,
     pub(crate) prefix: &'static str,
     /// Ranges that were read, in order.
     pub(crate) reads: Vec<(u64, u64)>,
+    /// Bytes that reads of a policy's stored results returned.
+    pub(crate) read_bytes: u64,
 }
 
 impl Agent {
     pub(crate) fn new(run: &MockRun, threshold: usize) -> Self {
         Self {
             tools: ServedTools::new(Arc::clone(&run.served)),
+            offer: Offer::to(&run.model),
             threshold,
+            policy: None,
             messages: vec![
                 json!({"role": "system", "content": "You review."}),
                 json!({"role": "user", "content": "Go."}),
@@ -130,11 +211,18 @@ impl Agent {
             stored: HashMap::new(),
             prefix: "",
             reads: Vec::new(),
+            read_bytes: 0,
         }
     }
 
+    /// References of what a policy stored.
+    pub(crate) fn stored_references(&self) -> BTreeSet<&str> {
+        self.stored.keys().map(String::as_str).collect()
+    }
+
     pub(crate) fn body(&self) -> String {
-        let list: Value = serde_json::from_str(self.tools.list()).expect("a list of tools");
+        let list: Value =
+            serde_json::from_str(self.tools.list(self.offer)).expect("a list of tools");
         let mut tools: Vec<Value> = list["tools"]
             .as_array()
             .expect("an array")
@@ -145,11 +233,26 @@ impl Agent {
             })
             .collect();
         if !self.stored.is_empty() {
-            let schema = json!({"type": "object", "properties": {
-                "spillover_ref": {"type": "string"},
-                "range": {"type": "object"},
-            }});
-            tools.push(function("x__spillover_read", &schema));
+            let (name, arguments): (&str, &[&str]) = match &self.policy {
+                None => ("x__spillover_read", &["spillover_ref", "range"]),
+                Some(policy) if policy.name() == "envelope" => {
+                    ("resources_read", &["uri", "range"])
+                }
+                Some(_) => ("read", &["path", "offset", "limit"]),
+            };
+            let properties: serde_json::Map<_, _> = arguments
+                .iter()
+                .map(|name| {
+                    let kind = match *name {
+                        "range" => "object",
+                        "offset" | "limit" => "integer",
+                        _ => "string",
+                    };
+                    ((*name).to_owned(), json!({"type": kind}))
+                })
+                .collect();
+            let schema = json!({"type": "object", "properties": properties});
+            tools.push(function(name, &schema));
         }
         json!({"model": "simulated", "messages": self.messages, "tools": tools}).to_string()
     }
@@ -188,14 +291,23 @@ impl Agent {
             let reference = reference.to_owned();
             return self.read(&reference, &arguments["range"]);
         }
+        if self.policy.is_some() && matches!(&*call.name, "read" | "resources_read") {
+            return self.read_bounded(&arguments);
+        }
         let name = call.name.strip_prefix(self.prefix).expect("our prefix");
-        let text = match self.tools.call(name, &arguments) {
-            ToolOutcome::Text(text) => {
+        let text = match self.tools.call(self.offer, name, &arguments) {
+            ToolOutcome::Text(text) | ToolOutcome::Composite { text, .. } => {
                 serde_json::from_str::<String>(&text.json).expect("a string")
             }
             ToolOutcome::Error(message) => return (message, true),
             ToolOutcome::Unknown => return ("unknown tool".to_owned(), true),
         };
+        if let Some(policy) = &self.policy {
+            let (prompt, reference) = shaped(&**policy, name, &text);
+            self.stored
+                .extend(reference.map(|reference| (reference, text)));
+            return (prompt, false);
+        }
         if text.len() < self.threshold {
             return (text, false);
         }
@@ -235,6 +347,44 @@ impl Agent {
             "size_bytes": text.len(),
         });
         (format!("{header}\n{}", &text[start..end]), false)
+    }
+
+    /// A read by path or URI: as much as the cap allows.
+    fn read_bounded(&mut self, arguments: &Value) -> (String, bool) {
+        let (named, offset, length) = match arguments["path"].as_str() {
+            Some(path) => (path, &arguments["offset"], &arguments["limit"]),
+            None => (
+                arguments["uri"].as_str().expect("a path or a URI"),
+                &arguments["range"]["offset"],
+                &arguments["range"]["length"],
+            ),
+        };
+        let range = (
+            offset.as_u64().expect("an offset"),
+            length.as_u64().expect("a length"),
+        );
+        self.reads.push(range);
+        let text = &self.stored[named];
+        let at = |place: u64| usize::try_from(place).expect("small").min(text.len());
+        let start = text.ceil_char_boundary(at(range.0));
+        let end = text.floor_char_boundary(at(range.0 + range.1.min(READ_CAP)));
+        self.read_bytes += (end - start) as u64;
+        let mut part = json!({
+            "offset": start,
+            "length": end - start,
+            "next_offset": (end < text.len()).then_some(end),
+            "size_bytes": text.len(),
+        });
+        if arguments.get("path").is_some() {
+            let mut header = json!({"spillover_ref": named});
+            let fields = header.as_object_mut().expect("an object");
+            fields.append(part.as_object_mut().expect("an object"));
+            return (format!("{header}\n{}", &text[start..end]), false);
+        }
+        let mut content = json!({"uri": named, "mimeType": "text/plain", "text": text[start..end]});
+        let fields = content.as_object_mut().expect("an object");
+        fields.append(part.as_object_mut().expect("an object"));
+        (json!({"contents": [content]}).to_string(), false)
     }
 
     /// Runs the loop to its answer; `answer` is asked with each request body.

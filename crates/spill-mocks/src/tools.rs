@@ -1,11 +1,14 @@
 //! The tools of the recipes over a served input.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use spill_scenario::{Recipe, ServedInput, strip_canaries};
+use spill_scenario::{ModelSpec, Recipe, ServedInput, TableFormat, strip_canaries};
+
+use crate::composite::heading_of;
 
 /// Lines that `search` returns when the call names no limit, and at most.
 const SEARCH_LIMIT: usize = 50;
@@ -16,6 +19,13 @@ const SEARCH_LIMIT_MAX: usize = 500;
 pub(crate) enum ToolOutcome {
     /// A result.
     Text(ResultText),
+    /// The result of a composite tool, and as JSON what calls it made.
+    Composite {
+        /// The result.
+        text: ResultText,
+        /// The calls: an array of objects with `tool`, `arguments`, `result` and `is_error`.
+        sub_calls: String,
+    },
     /// An error result.
     Error(String),
     /// There is no tool of that name.
@@ -43,6 +53,29 @@ struct SearchArguments {
     limit: Option<usize>,
 }
 
+#[derive(Deserialize)]
+struct CompositeArguments {
+    paths: Vec<String>,
+}
+
+/// Whether the tools that make calls of their own are offered too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Plain,
+    Composite,
+}
+
+impl Offer {
+    /// What a model of this kind is offered.
+    pub(crate) fn to(model: &ModelSpec) -> Self {
+        if model.composite {
+            Self::Composite
+        } else {
+            Self::Plain
+        }
+    }
+}
+
 impl ServedTools {
     pub(crate) fn new(input: Arc<ServedInput>) -> Self {
         Self {
@@ -56,24 +89,34 @@ impl ServedTools {
     }
 
     /// The `tools/list` result, as JSON.
-    pub(crate) fn list(&self) -> &'static str {
-        match self.input.recipe() {
-            Recipe::Review => &REVIEW_TOOLS,
-            Recipe::Document => &DOCUMENT_TOOLS,
+    pub(crate) fn list(&self, offer: Offer) -> &'static str {
+        match (self.input.recipe(), offer) {
+            (Recipe::Review, Offer::Plain) => &REVIEW_TOOLS,
+            (Recipe::Review, Offer::Composite) => &COMPOSITE_REVIEW_TOOLS,
+            (Recipe::Document, _) => &DOCUMENT_TOOLS,
+            (Recipe::Records, _) => &RECORDS_TOOLS,
         }
     }
 
     /// Runs one tool.
-    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> ToolOutcome {
+    pub(crate) fn call(&self, offer: Offer, tool: &str, arguments: &Value) -> ToolOutcome {
         match (self.input.recipe(), tool) {
-            (Recipe::Review, "list_changed_files") | (Recipe::Document, "list_documents") => {
+            (Recipe::Review, "read_diffs") if offer == Offer::Composite => {
+                self.composite(arguments)
+            }
+            (Recipe::Review, "list_changed_files")
+            | (Recipe::Document, "list_documents")
+            | (Recipe::Records, "list_tables") => {
                 ToolOutcome::Text(self.whole("list", "", self.input.list_text()))
             }
             (Recipe::Review, "read_diff") => self.named("diff", "path", arguments),
             (Recipe::Review, "read_file") => self.named("file", "path", arguments),
             (Recipe::Review, "search") => self.search(arguments),
             (Recipe::Document, "read_document") => self.named("document", "name", arguments),
-            (Recipe::Review | Recipe::Document, _) => ToolOutcome::Unknown,
+            (Recipe::Records, "query") => self.named("table", "table", arguments),
+            (Recipe::Records, "export_csv") => self.named("export", "table", arguments),
+            (Recipe::Records, "read_log") => self.named("log", "name", arguments),
+            (Recipe::Review | Recipe::Document | Recipe::Records, _) => ToolOutcome::Unknown,
         }
     }
 
@@ -84,11 +127,54 @@ impl ServedTools {
         let text = match kind {
             "diff" => self.input.diff(name),
             "file" => self.input.file(name),
+            "table" => self.input.table(TableFormat::Rows, name),
+            "export" => self.input.table(TableFormat::Csv, name),
+            "log" => self.input.table(TableFormat::Log, name),
             _ => self.input.document(name),
         };
         match text {
             Some(text) => ToolOutcome::Text(self.whole(kind, name, text)),
             None => ToolOutcome::Error(format!("no such {kind}: {name}")),
+        }
+    }
+
+    /// One `read_diff` call for each path; the diffs in one text, each behind a line that names it.
+    fn composite(&self, arguments: &Value) -> ToolOutcome {
+        let Ok(CompositeArguments { paths }) = CompositeArguments::deserialize(arguments) else {
+            return ToolOutcome::Error(
+                "the argument `paths` must be an array of strings".to_owned(),
+            );
+        };
+        if paths.is_empty() {
+            return ToolOutcome::Error("the argument `paths` is empty".to_owned());
+        }
+        let mut text = String::new();
+        let mut sub_calls = Vec::with_capacity(paths.len());
+        for path in &paths {
+            let diff = self.input.diff(path);
+            let (part, result) = match diff {
+                Some(diff) => (Cow::Borrowed(&**diff), self.whole("diff", path, diff)),
+                None => {
+                    let message = format!("no such diff: {path}");
+                    let result = result_text(&message);
+                    (Cow::Owned(message), result)
+                }
+            };
+            text.push_str(&heading_of(path));
+            text.push_str(&part);
+            if !part.ends_with('\n') {
+                text.push('\n');
+            }
+            let arguments = json!({"path": path});
+            sub_calls.push(format!(
+                r#"{{"tool":"read_diff","arguments":{arguments},"result":{},"is_error":{}}}"#,
+                result.json,
+                diff.is_none()
+            ));
+        }
+        ToolOutcome::Composite {
+            text: result_text(&text),
+            sub_calls: format!("[{}]", sub_calls.join(",")),
         }
     }
 
@@ -142,9 +228,27 @@ pub(crate) fn result_text(text: &str) -> ResultText {
     }
 }
 
-static REVIEW_TOOLS: LazyLock<String> = LazyLock::new(|| {
+static REVIEW_TOOLS: LazyLock<String> = LazyLock::new(|| list_result(&review_tools()));
+
+static COMPOSITE_REVIEW_TOOLS: LazyLock<String> = LazyLock::new(|| {
+    let mut tools = review_tools();
+    tools.push(tool(
+        "read_diffs",
+        "Returns the unified diffs of several changed files in one text, each behind a line === path",
+        json!({"paths": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "description": "Paths of changed files",
+        }}),
+        &["paths"],
+    ));
+    list_result(&tools)
+});
+
+fn review_tools() -> Vec<Value> {
     let path = json!({"type": "string", "description": "Path of a changed file"});
-    list_result(&[
+    vec![
         tool(
             "list_changed_files",
             "Lists the changed files with their status and sizes, as a JSON array",
@@ -172,8 +276,8 @@ static REVIEW_TOOLS: LazyLock<String> = LazyLock::new(|| {
             }),
             &["query"],
         ),
-    ])
-});
+    ]
+}
 
 static DOCUMENT_TOOLS: LazyLock<String> = LazyLock::new(|| {
     list_result(&[
@@ -187,6 +291,36 @@ static DOCUMENT_TOOLS: LazyLock<String> = LazyLock::new(|| {
             "read_document",
             "Returns the whole text of one document",
             json!({"name": {"type": "string", "description": "Name of a document"}}),
+            &["name"],
+        ),
+    ])
+});
+
+static RECORDS_TOOLS: LazyLock<String> = LazyLock::new(|| {
+    let table = json!({"type": "string", "description": "Name of a table"});
+    list_result(&[
+        tool(
+            "list_tables",
+            "Lists tables, exports and logs with their format, rows and sizes, as a JSON array",
+            json!({}),
+            &[],
+        ),
+        tool(
+            "query",
+            "Returns the rows of one table of the format rows, as a JSON array",
+            json!({"table": table}),
+            &["table"],
+        ),
+        tool(
+            "export_csv",
+            "Returns one table of the format csv as comma-separated values",
+            json!({"table": table}),
+            &["table"],
+        ),
+        tool(
+            "read_log",
+            "Returns the text of one log",
+            json!({"name": {"type": "string", "description": "Name of a log"}}),
             &["name"],
         ),
     ])

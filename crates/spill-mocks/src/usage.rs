@@ -80,8 +80,9 @@ impl Cost {
 
 fn result_tokens(result: &ToolText, tokens: &TokenCounter) -> u64 {
     let text = result.in_prompt();
-    let header = match result.form {
-        Form::Slice(_) => text.find('\n').map_or(0, |at| at + 1),
+    let header = match &result.form {
+        // Escapes stand behind the header line only.
+        Form::Slice(slice) => slice.header_bytes().min(text.len()),
         Form::Whole | Form::Error | Form::Preview(_) => 0,
     };
     let (header, body) = text.split_at(header);
@@ -128,7 +129,7 @@ pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
         Form::Slice(slice) => (
             Some(slice.reference.clone()),
             Some(slice.offset),
-            Some(slice.body.len() as u64),
+            Some(slice.text(&result.text).len() as u64),
         ),
     };
     Some(NewResult {
@@ -145,7 +146,7 @@ pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
 }
 
 fn asks_for_range(call: &Call) -> bool {
-    ["range", "offset", "length"].iter().any(|name| {
+    ["range", "offset", "length", "limit"].iter().any(|name| {
         call.arguments
             .get(name)
             .is_some_and(|value| !value.is_null())

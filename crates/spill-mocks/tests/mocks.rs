@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
 use spill_scenario::{
     ChangedFile, Class, FactsOrigin, Input, InputData, ModelSpec, Profile, Recipe, ServedInput,
+    Table, TableFormat,
 };
 use spill_tokens::TokenCounter;
 
@@ -32,6 +33,7 @@ fn run(run_id: &str) -> MockRun {
             recipe: Recipe::Review,
             files: vec![file],
             documents: Vec::new(),
+            tables: Vec::new(),
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,
@@ -53,6 +55,7 @@ fn run(run_id: &str) -> MockRun {
             reading_budget_bytes: 16_384,
             max_findings: 20,
             patterns: Vec::new(),
+            composite: false,
         }),
         profile: Profile::Selective,
     }
@@ -484,6 +487,121 @@ async fn tools_return_the_served_texts_and_errors_as_results() {
     let served = run("r1").served;
     let diff = served.diff("src/a.rs").expect("a diff");
     assert_eq!(calls[1].result_bytes, diff.len() as u64);
+}
+
+#[tokio::test]
+async fn tables_exports_and_logs_are_served_by_format() {
+    let mocks = Mocks::start().await;
+    let table = |name: &str, format, text: &str| Table {
+        name: name.to_owned(),
+        format,
+        rows: 1,
+        text: text.to_owned(),
+    };
+    let mut data = InputData::empty(Recipe::Records);
+    data.tables = vec![
+        table(
+            "t",
+            TableFormat::Rows,
+            r#"[{"id":"a","trace_id":"trc0000000000000"}]"#,
+        ),
+        table("e", TableFormat::Csv, "id,trace_id\na,trc0000000000000\n"),
+        table("l", TableFormat::Log, "now ERROR no\n"),
+    ];
+    let input = Input {
+        name: "records".to_owned(),
+        class: Class::Small,
+        data,
+        facts: Vec::new(),
+        facts_origin: FactsOrigin::Derived,
+        notes: Vec::new(),
+    };
+    mocks.registry.register(MockRun {
+        recipe: Recipe::Records,
+        served: Arc::new(ServedInput::new(&input, 5)),
+        ..run("r1")
+    });
+    let (_, list) = mocks.mcp(&rpc("tools/list", &json!({})), None).await;
+    insta::assert_snapshot!(
+        "records_tools_list",
+        serde_json::to_string_pretty(&list["result"]).expect("JSON")
+    );
+    let named = |name: &str| json!({"table": name});
+    check_call(
+        &mocks,
+        "list_tables",
+        json!({}),
+        r#""name":"t","format":"rows","rows":1,"size_bytes":42"#,
+    )
+    .await;
+    check_call(
+        &mocks,
+        "query",
+        named("t"),
+        r#"false: [{"id":"a","trace_id":"sgc"#,
+    )
+    .await;
+    check_call(
+        &mocks,
+        "export_csv",
+        named("e"),
+        "false: id,trace_id\na,sgc",
+    )
+    .await;
+    check_call(&mocks, "read_log", json!({"name": "l"}), "\nnow ERROR no\n").await;
+    check_call(&mocks, "query", named("e"), "true: no such table: e").await;
+    check_call(&mocks, "export_csv", named("t"), "true: no such export: t").await;
+    check_call(&mocks, "read_log", named("l"), "true: the argument `name`").await;
+    check_call(&mocks, "read_document", json!({"name": "t"}), "-32602").await;
+}
+
+#[tokio::test]
+async fn a_composite_tool_says_which_calls_it_made() {
+    let mocks = Mocks::start().await;
+    let paths = json!({"paths": ["src/a.rs", "b"]});
+    check_call(&mocks, "read_diffs", paths.clone(), "-32602").await;
+    let mut composite = run("r1");
+    composite.model = Arc::new(ModelSpec {
+        composite: true,
+        ..(*composite.model).clone()
+    });
+    let served = Arc::clone(&composite.served);
+    mocks.registry.register(composite);
+    let (_, list) = mocks.mcp(&rpc("tools/list", &json!({})), None).await;
+    let offered = list["result"]["tools"].as_array().expect("a list");
+    assert_eq!(offered.last().expect("a tool")["name"], "read_diffs");
+
+    let params = json!({"name": "read_diffs", "arguments": paths});
+    let (_, answer) = mocks.mcp(&rpc("tools/call", &params), None).await;
+    let diff = served.diff("src/a.rs").expect("a diff");
+    let text = format!("=== src/a.rs\n{diff}=== b\nno such diff: b\n");
+    assert_eq!(
+        answer["result"],
+        json!({
+            "content": [{"type": "text", "text": text}],
+            "isError": false,
+            "_meta": {"spillgate/sub_calls": [
+                {
+                    "tool": "read_diff",
+                    "arguments": {"path": "src/a.rs"},
+                    "result": **diff,
+                    "is_error": false,
+                },
+                {
+                    "tool": "read_diff",
+                    "arguments": {"path": "b"},
+                    "result": "no such diff: b",
+                    "is_error": true,
+                },
+            ]},
+        })
+    );
+    check_call(&mocks, "read_diffs", json!({"paths": []}), "true: the arg").await;
+    check_call(&mocks, "read_diffs", json!({"paths": "b"}), "true: the arg").await;
+    // The calls that a tool makes are its own affair: the server saw one call.
+    let calls = mocks.registry.finish("r1").tools;
+    assert_eq!(calls.len(), 3);
+    assert_eq!(calls[0].result_bytes, text.len() as u64);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use crate::folder::RunSet;
 use crate::run::RunRecord;
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
-pub const RUN_COLUMNS: [&str; 55] = [
+pub const RUN_COLUMNS: [&str; 63] = [
     "schema",
     "run_id",
     "pair_id",
@@ -13,6 +13,10 @@ pub const RUN_COLUMNS: [&str; 55] = [
     "input",
     "class",
     "configuration",
+    "policy",
+    "store",
+    "threshold_bytes",
+    "preview_share",
     "repetition",
     "seed",
     "subject",
@@ -26,6 +30,8 @@ pub const RUN_COLUMNS: [&str; 55] = [
     "llm_retries",
     "input_tokens",
     "cached_input_tokens",
+    "cached_before_read_tool_tokens",
+    "cached_after_read_tool_tokens",
     "output_tokens",
     "duration_ms",
     "process_ms",
@@ -54,6 +60,8 @@ pub const RUN_COLUMNS: [&str; 55] = [
     "unfounded_findings",
     "quality",
     "files_written",
+    "state_files",
+    "state_bytes",
     "leak_findings",
     "leak_check",
     "prompt_digest",
@@ -66,7 +74,9 @@ pub const RUN_COLUMNS: [&str; 55] = [
 pub const MEASURED_COLUMNS: [&str; 4] = ["duration_ms", "process_ms", "cpu_ms", "peak_rss_bytes"];
 
 /// Columns whose cells may be empty in a run that succeeded.
-pub const OPTIONAL_COLUMNS: [&str; 11] = [
+pub const OPTIONAL_COLUMNS: [&str; 13] = [
+    "threshold_bytes",
+    "preview_share",
     "model_time_ms",
     "facts_expected",
     "facts_found",
@@ -83,7 +93,7 @@ pub const OPTIONAL_COLUMNS: [&str; 11] = [
 /// Renders the records as CSV with a header row.
 ///
 /// `persisted_by_tool` and `effective_settings` are compact JSON, `missed_facts` is a list of ids
-/// with spaces between, `leak_findings` is their number. A text cell that a spreadsheet would take
+/// with spaces between, `state_files` and `leak_findings` are numbers of entries. A text cell that a spreadsheet would take
 /// for a formula gets an apostrophe in front.
 #[must_use]
 pub fn runs_csv(set: &RunSet) -> String {
@@ -112,6 +122,10 @@ fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
         text(&run.input),
         run.class.as_str().to_owned(),
         text(&run.configuration),
+        run.policy.as_deref().map(text).unwrap_or_default(),
+        run.store.as_deref().map(text).unwrap_or_default(),
+        some(run.threshold_bytes.as_ref()),
+        some(run.preview_share.as_ref()),
         run.repetition.to_string(),
         run.seed.to_string(),
         text(&run.subject),
@@ -125,6 +139,8 @@ fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
         some(run.llm_retries.as_ref()),
         some(run.input_tokens.as_ref()),
         some(run.cached_input_tokens.as_ref()),
+        some(run.cached_before_read_tool_tokens.as_ref()),
+        some(run.cached_after_read_tool_tokens.as_ref()),
         some(run.output_tokens.as_ref()),
         millis(run.duration_ms),
         millis(run.process_ms),
@@ -153,6 +169,8 @@ fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
         some(run.unfounded_findings.as_ref()),
         some(run.quality.as_ref()),
         some(run.files_written.as_ref()),
+        run.state_files.len().to_string(),
+        some(run.state_bytes.as_ref()),
         run.leak_findings.len().to_string(),
         text(&run.leak_check),
         some(run.prompt_digest.as_ref()),

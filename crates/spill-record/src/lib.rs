@@ -26,8 +26,8 @@ pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
 };
-pub use run::{Class, EndReason, Outcome, RunRecord};
+pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;

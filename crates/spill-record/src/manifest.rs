@@ -38,7 +38,7 @@ pub enum ConfigurationRole {
 }
 
 /// One set of environment settings of the subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigurationRecord {
     /// Its name, such as `128KiB`.
     pub name: String,
@@ -52,6 +52,15 @@ pub struct ConfigurationRecord {
     pub enabled: bool,
     /// What it is labelled with: results of at least this many bytes are stored; `None` when off.
     pub threshold_bytes: Option<u64>,
+    /// The spill policy; `None` in folders from before there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Where stored results are kept: `memory` or `file`; `None` in folders from before that was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// Share of the limit that a preview may fill; `None` is the policy's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_share: Option<f64>,
     /// What the subject reported to use, asked before the first run.
     pub effective_settings: Option<Value>,
 }

@@ -118,6 +118,15 @@ impl EndReason {
     }
 }
 
+/// A file in a declared state folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateFile {
+    /// Its path below the folder; bytes that are no UTF-8 are replaced.
+    pub path: String,
+    /// Its size when the process had ended.
+    pub bytes: u64,
+}
+
 /// One execution of one cell: a line of `runs.jsonl`.
 ///
 /// Figures come from the servers' journal; those marked *step* are the subject's own and were
@@ -140,6 +149,18 @@ pub struct RunRecord {
     pub class: Class,
     /// The configuration's name.
     pub configuration: String,
+    /// The policy that the subject reports to have used, such as `workflow-step` (*step*).
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// The store that held its results: `memory` or `file` (*step*).
+    #[serde(default)]
+    pub store: Option<String>,
+    /// The limit in force, in the policy's own measure (*step*).
+    #[serde(default)]
+    pub threshold_bytes: Option<u64>,
+    /// Share of the limit that a preview may fill; null where the policy fixes its form (*step*).
+    #[serde(default)]
+    pub preview_share: Option<f64>,
     /// Repetition, from 0.
     pub repetition: u32,
     /// The pair's seed.
@@ -166,6 +187,12 @@ pub struct RunRecord {
     pub input_tokens: Option<u64>,
     /// Prompt tokens that the provider would read from its prompt cache.
     pub cached_input_tokens: Option<u64>,
+    /// Those of the calls up to the first one with another tool list than the run's first call.
+    #[serde(default)]
+    pub cached_before_read_tool_tokens: Option<u64>,
+    /// Those of that call and all after it: 0 when the tool list never changed.
+    #[serde(default)]
+    pub cached_after_read_tool_tokens: Option<u64>,
     /// Completion tokens of all calls.
     pub output_tokens: Option<u64>,
     /// Duration of the step as the subject measured it (*step*, measured).
@@ -223,6 +250,13 @@ pub struct RunRecord {
     pub quality: Option<f64>,
     /// Files that appeared outside the declared outputs, at any time of the run.
     pub files_written: Option<u64>,
+    /// Files that the subject left in its declared state folder, sorted by path. They hold what it
+    /// keeps there by design and are neither counted as written nor as leaks.
+    #[serde(default)]
+    pub state_files: Vec<StateFile>,
+    /// Their bytes together; 0 for a configuration that declares no state folder.
+    #[serde(default)]
+    pub state_bytes: Option<u64>,
     /// Places where result content or a canary was found outside the step result, one a place.
     pub leak_findings: Vec<String>,
     /// Which checks for leaks were in force, such as `inotify+search`.

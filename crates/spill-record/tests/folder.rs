@@ -9,9 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use spill_record::{
-    CallRecord, Class, ContextBytes, EndReason, FolderError, Host, MEASURED_COLUMNS, Manifest,
-    Mode, Outcome, PlanRecord, PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder,
-    RunRecord, SCHEMA, Stage, Versions, runs_csv,
+    CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
+    FolderError, Host, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord, PlannedRun,
+    PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions,
+    runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -51,7 +52,18 @@ fn manifest() -> Manifest {
         },
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan: PlanRecord {
-            configurations: Vec::new(),
+            configurations: vec![ConfigurationRecord {
+                name: "off".to_owned(),
+                role: ConfigurationRole::Control,
+                shipped: false,
+                env: std::collections::BTreeMap::new(),
+                enabled: false,
+                threshold_bytes: None,
+                policy: None,
+                store: None,
+                preview_share: None,
+                effective_settings: None,
+            }],
             inputs: Vec::new(),
             models: Vec::new(),
             rules: RulesRecord {
@@ -79,6 +91,10 @@ fn run(run_id: &str) -> RunRecord {
         input: "small".to_owned(),
         class: Class::Small,
         configuration: "off".to_owned(),
+        policy: Some("workflow-step".to_owned()),
+        store: Some("memory".to_owned()),
+        threshold_bytes: Some(131_072),
+        preview_share: None,
         repetition: 0,
         seed: 7,
         subject: "built-in".to_owned(),
@@ -92,6 +108,8 @@ fn run(run_id: &str) -> RunRecord {
         llm_retries: Some(0),
         input_tokens: Some(1000),
         cached_input_tokens: Some(0),
+        cached_before_read_tool_tokens: Some(0),
+        cached_after_read_tool_tokens: Some(0),
         output_tokens: Some(50),
         duration_ms: Some(12.5),
         process_ms: Some(14.0),
@@ -120,6 +138,8 @@ fn run(run_id: &str) -> RunRecord {
         unfounded_findings: Some(0),
         quality: Some(0.5),
         files_written: Some(0),
+        state_files: Vec::new(),
+        state_bytes: Some(0),
         leak_findings: Vec::new(),
         leak_check: "inotify+search".to_owned(),
         prompt_digest: Some("d".to_owned()),
@@ -246,7 +266,7 @@ fn a_newer_schema_is_refused_by_name() {
     let text = fs::read_to_string(&manifest_path).unwrap();
     fs::write(
         &manifest_path,
-        text.replacen("\"schema\":1", "\"schema\":99", 1),
+        text.replacen(&format!("\"schema\":{SCHEMA}"), "\"schema\":99", 1),
     )
     .unwrap();
     let error = RunFolder::read(&path).unwrap_err();
@@ -254,6 +274,49 @@ fn a_newer_schema_is_refused_by_name() {
         matches!(error, FolderError::NewerSchema { found: 99, .. }),
         "{error}"
     );
+}
+
+/// Fields that records of schema 1 did not have.
+const SINCE_SCHEMA_2: [&str; 8] = [
+    "policy",
+    "store",
+    "threshold_bytes",
+    "preview_share",
+    "cached_before_read_tool_tokens",
+    "cached_after_read_tool_tokens",
+    "state_files",
+    "state_bytes",
+];
+
+#[test]
+fn a_record_of_an_older_schema_is_read_and_what_it_lacks_is_unknown() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    let runs = path.join("runs.jsonl");
+    let mut record: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&runs).unwrap()).unwrap();
+    let fields = record.as_object_mut().unwrap();
+    for field in SINCE_SCHEMA_2 {
+        assert!(fields.remove(field).is_some(), "{field} is no field");
+    }
+    fields.insert("schema".to_owned(), 1.into());
+    fs::write(&runs, format!("{record}\n")).unwrap();
+    let set = RunFolder::read(&path).unwrap();
+    assert_eq!(set.runs[0].schema, 1);
+    assert_eq!(
+        (set.runs[0].policy.as_ref(), set.runs[0].state_bytes),
+        (None, None)
+    );
+}
+
+#[test]
+fn a_manifest_from_before_there_were_policies_keeps_its_digest() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[]).join("manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for key in ["\"policy\"", "\"store\"", "\"preview_share\""] {
+        assert!(!text.contains(key), "{key} stands in a manifest without it");
+    }
 }
 
 #[test]

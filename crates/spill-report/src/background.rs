@@ -1,4 +1,5 @@
-use spill_record::{FactsOrigin, ModelRecord, RunSet};
+use serde_json::Value;
+use spill_record::{ConfigurationRole, FactsOrigin, ModelRecord, RunSet};
 use spill_verdict::{figure, grouped, percent, plain};
 
 use crate::figures::NOTHING;
@@ -65,6 +66,41 @@ pub(crate) fn inputs(set: &RunSet) -> Vec<[String; 6]> {
             ]
         })
         .collect()
+}
+
+/// What each configuration sets, a row each, in plan order.
+pub(crate) fn configurations(set: &RunSet) -> Vec<[String; 6]> {
+    let all = set.manifest.plan.configurations.iter();
+    all.map(|configuration| {
+        let settings = configuration.effective_settings.as_ref();
+        let setting = |key: &str| match settings.and_then(|settings| settings.get(key)) {
+            None | Some(Value::Null) => NOTHING.to_owned(),
+            Some(Value::String(text)) => plain(text),
+            Some(Value::Number(number)) => {
+                number.as_u64().map_or_else(|| number.to_string(), grouped)
+            }
+            Some(other) => plain(&other.to_string()),
+        };
+        let role = match (configuration.role, configuration.shipped) {
+            (ConfigurationRole::Control, _) => "control",
+            (ConfigurationRole::Candidate, true) => "candidate, ships today",
+            (ConfigurationRole::Candidate, false) => "candidate",
+        };
+        let limit = if configuration.enabled {
+            setting("threshold_bytes")
+        } else {
+            "off".to_owned()
+        };
+        [
+            plain(&configuration.name),
+            role.to_owned(),
+            setting("policy"),
+            setting("store"),
+            limit,
+            setting("preview_share"),
+        ]
+    })
+    .collect()
 }
 
 /// What a verdict hangs on, a row for each assumption and a column for each scenario.

@@ -146,7 +146,9 @@ fn tokens(lines: &[Line<'_>]) -> Figure {
         title: "Tokens",
         note:
             "Of one run, over all its LLM calls; medians over finished runs. Input tokens include \
-               cached ones. A median of an even count is the mean of the two middle values."
+               cached ones; those are told apart by whether the read tool had joined the tool list, \
+               which happens at most once in a run. A median of an even count is the mean of the \
+               two middle values."
                 .to_owned(),
         measured: false,
         chart: Some(chart(
@@ -163,6 +165,8 @@ fn tokens(lines: &[Line<'_>]) -> Figure {
             "least – most",
             "of control",
             "cached, median",
+            "before the read tool",
+            "with it",
             "output, median",
         ],
         rows: rows(lines, |line| {
@@ -173,6 +177,8 @@ fn tokens(lines: &[Line<'_>]) -> Figure {
                 range(spread, amount),
                 against(line, pick),
                 middle(line.cell.spread(|r| r.cached_input_tokens)),
+                middle(line.cell.spread(|r| r.cached_before_read_tool_tokens)),
+                middle(line.cell.spread(|r| r.cached_after_read_tool_tokens)),
                 middle(line.cell.spread(|r| r.output_tokens)),
             ]
         }),
@@ -363,7 +369,8 @@ fn storing(lines: &[Line<'_>]) -> Figure {
         id: "storing",
         title: "Stored and read back",
         note: "Sums over the finished runs of a cell; the store's fullest moment and the status \
-               report's size are medians of a run."
+               report's size are medians of a run. The state folder is what a configuration \
+               declares for its store: its files are not counted as written."
             .to_owned(),
         measured: false,
         chart: None,
@@ -375,6 +382,8 @@ fn storing(lines: &[Line<'_>]) -> Figure {
             "read bytes",
             "read again",
             "store peak",
+            "state folder, files",
+            "bytes",
             "status report",
         ],
         rows: rows(lines, |line| {
@@ -390,6 +399,9 @@ fn storing(lines: &[Line<'_>]) -> Figure {
             .map(|total| total.map_or_else(nothing, grouped))
             .to_vec();
             cells.push(middle(cell.spread(|r| r.store_peak_bytes)));
+            let state_files = |r: &RunRecord| r.state_bytes.map(|_| r.state_files.len() as u64);
+            cells.push(cell.total(state_files).map_or_else(nothing, grouped));
+            cells.push(cell.total(|r| r.state_bytes).map_or_else(nothing, grouped));
             cells.push(middle(cell.spread(|r| r.body_bytes)));
             cells
         }),

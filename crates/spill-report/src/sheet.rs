@@ -1,4 +1,5 @@
 use csv::Writer;
+use serde_json::Value;
 use spill_verdict::{Rule, RuleVerdict, Verdict, figure, plain};
 
 use crate::cells::{Cell, end_facts, facts, large_facts};
@@ -7,11 +8,15 @@ use crate::cells::{Cell, end_facts, facts, large_facts};
 ///
 /// Medians and totals are over the runs that finished, `step` durations over those that succeeded.
 /// An empty cell is a figure that was not obtained.
-pub const SUMMARY_COLUMNS: [&str; 35] = [
+pub const SUMMARY_COLUMNS: [&str; 42] = [
     "scenario",
     "input",
     "class",
     "configuration",
+    "policy",
+    "store",
+    "threshold_bytes",
+    "preview_share",
     "planned",
     "finished",
     "succeeded",
@@ -22,6 +27,8 @@ pub const SUMMARY_COLUMNS: [&str; 35] = [
     "success_rate_harness_as_failure",
     "median_input_tokens",
     "median_cached_input_tokens",
+    "median_cached_before_read_tool_tokens",
+    "median_cached_after_read_tool_tokens",
     "median_output_tokens",
     "median_iterations",
     "most_iterations",
@@ -34,6 +41,7 @@ pub const SUMMARY_COLUMNS: [&str; 35] = [
     "reads_with_range",
     "read_bytes",
     "reread_bytes",
+    "median_state_bytes",
     "median_body_bytes",
     "mean_quality",
     "mean_end_coverage",
@@ -77,6 +85,16 @@ pub(crate) fn summary(cells: &[Cell<'_>]) -> String {
     write(&SUMMARY_COLUMNS, cells.iter().map(summary_row))
 }
 
+/// What the subject said before the first run that it would use; empty when it did not say.
+fn setting(cell: &Cell<'_>, key: &str) -> String {
+    let settings = cell.configuration.effective_settings.as_ref();
+    match settings.and_then(|settings| settings.get(key)) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => plain(text),
+        Some(other) => plain(&other.to_string()),
+    }
+}
+
 fn summary_row(cell: &Cell<'_>) -> Vec<String> {
     let durations = cell.durations();
     let median = |pick| number(cell.spread(pick).map(|spread| spread.median));
@@ -87,6 +105,10 @@ fn summary_row(cell: &Cell<'_>) -> Vec<String> {
         text(&plain(&cell.input.input)),
         cell.input.class.as_str().to_owned(),
         text(&plain(&cell.configuration.name)),
+        text(&setting(cell, "policy")),
+        text(&setting(cell, "store")),
+        setting(cell, "threshold_bytes"),
+        setting(cell, "preview_share"),
         cell.planned.to_string(),
         cell.finished().to_string(),
         cell.succeeded().to_string(),
@@ -97,6 +119,8 @@ fn summary_row(cell: &Cell<'_>) -> Vec<String> {
         number(cell.success_rate_at_least()),
         median(|r| r.input_tokens),
         median(|r| r.cached_input_tokens),
+        median(|r| r.cached_before_read_tool_tokens),
+        median(|r| r.cached_after_read_tool_tokens),
         median(|r| r.output_tokens),
         median(|r| r.iterations),
         number(cell.spread(|r| r.iterations).map(|spread| spread.most)),
@@ -109,6 +133,7 @@ fn summary_row(cell: &Cell<'_>) -> Vec<String> {
         total(|r| r.reads_with_range),
         total(|r| r.read_bytes),
         total(|r| r.reread_bytes),
+        median(|r| r.state_bytes),
         median(|r| r.body_bytes),
         mean(facts),
         mean(end_facts),

@@ -5,7 +5,7 @@ use spill_verdict::{
     grouped, percent, plain,
 };
 
-use crate::background::{assumptions, inputs, limits, provenance};
+use crate::background::{assumptions, configurations, inputs, limits, provenance};
 use crate::figures::{Figure, NOTHING};
 use crate::rule_tables::{RuleSection, rule_section};
 use crate::runs::Runs;
@@ -31,6 +31,7 @@ pub(crate) struct Page {
     rules: Vec<RuleSection>,
     series: Vec<String>,
     figures: Vec<Figure>,
+    configurations: Vec<[String; 6]>,
     inputs: Vec<[String; 6]>,
     assumptions: Vec<(&'static str, Vec<String>)>,
     scenarios: Vec<String>,
@@ -123,6 +124,7 @@ pub(crate) fn page(set: &RunSet, verdict: &Verdict, figures: Vec<Figure>) -> Pag
             .collect(),
         series: plan.configurations.iter().map(|c| plain(&c.name)).collect(),
         figures,
+        configurations: configurations(set),
         inputs: inputs(set),
         assumptions: assumptions(set),
         scenarios,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value;
 use spill_mocks::Journal;
 use spill_record::{
     CallRecord, EndReason, InputRecord, Outcome, PlannedRun, PromptTokens, RunRecord, SCHEMA,
@@ -70,6 +71,8 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         Ok(traces) => {
             record.files_written = Some(traces.files_written);
             record.leak_findings.clone_from(&traces.findings);
+            record.state_files.clone_from(&traces.state_files);
+            record.state_bytes = Some(traces.state_files.iter().map(|file| file.bytes).sum());
         }
         Err(why) => fault = Some((EndReason::LeakCheckFailed, why.clone())),
     }
@@ -120,6 +123,10 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         input: planned.input.clone(),
         class: identity.input.class,
         configuration: planned.configuration.clone(),
+        policy: None,
+        store: None,
+        threshold_bytes: None,
+        preview_share: None,
         repetition: planned.repetition,
         seed: planned.seed,
         subject: identity.subject.to_owned(),
@@ -133,6 +140,8 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         llm_retries: None,
         input_tokens: None,
         cached_input_tokens: None,
+        cached_before_read_tool_tokens: None,
+        cached_after_read_tool_tokens: None,
         output_tokens: None,
         duration_ms: None,
         process_ms: None,
@@ -161,6 +170,8 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         unfounded_findings: None,
         quality: None,
         files_written: None,
+        state_files: Vec::new(),
+        state_bytes: None,
         leak_findings: Vec::new(),
         leak_check: LEAK_CHECK.to_owned(),
         prompt_digest: None,
@@ -175,6 +186,8 @@ struct Sums {
     answered: u64,
     iterations: u64,
     tokens: PromptTokens,
+    /// Tokens read from the cache by calls with the run's first tool list, and by all later ones.
+    cached_around_read_tool: (u64, u64),
     previews: u64,
     slices: u64,
     slice_bytes: u64,
@@ -206,6 +219,7 @@ impl Sums {
             answered: count(answered()),
             iterations: calls.iter().map(|call| call.iteration).max().unwrap_or(0),
             tokens,
+            cached_around_read_tool: cached_around_read_tool(calls),
             previews: count(of_form(ToolResultForm::Preview)),
             slices: count(of_form(ToolResultForm::Slice)),
             slice_bytes: of_form(ToolResultForm::Slice)
@@ -228,6 +242,20 @@ impl Sums {
     }
 }
 
+/// Sums of the cached prompt tokens before the tool list first changes and from then on.
+fn cached_around_read_tool(calls: &[CallRecord]) -> (u64, u64) {
+    let changed = calls
+        .iter()
+        .position(|call| call.tools_digest != calls[0].tools_digest)
+        .unwrap_or(calls.len());
+    let (before, after) = calls.split_at(changed);
+    let sum = |calls: &[CallRecord]| {
+        let answered = calls.iter().filter(|call| call.status == 200);
+        answered.map(|call| call.tokens.cache_read_tokens).sum()
+    };
+    (sum(before), sum(after))
+}
+
 fn count(items: impl Iterator) -> u64 {
     u64::try_from(items.count()).unwrap_or(u64::MAX)
 }
@@ -237,6 +265,9 @@ fn fill_from_journal(record: &mut RunRecord, sums: &Sums) {
     record.llm_calls = Some(sums.answered);
     record.input_tokens = Some(sums.tokens.input_tokens());
     record.cached_input_tokens = Some(sums.tokens.cache_read_tokens);
+    let (before, after) = sums.cached_around_read_tool;
+    record.cached_before_read_tool_tokens = Some(before);
+    record.cached_after_read_tool_tokens = Some(after);
     record.output_tokens = Some(sums.tokens.output_tokens);
     record.tool_calls = Some(sums.tool_calls + sums.slices);
     record.tool_result_bytes = Some(sums.tool_result_bytes);
@@ -271,6 +302,13 @@ fn fill_from_result(record: &mut RunRecord, result: &StepResult) {
     record.reread_bytes = Some(result.spill.reread_bytes);
     record.store_peak_bytes = Some(result.spill.store_peak_bytes);
     record.body_bytes = Some(result.body_bytes);
+    if let Some(settings) = &result.settings {
+        let text = |key| settings.get(key).and_then(Value::as_str).map(str::to_owned);
+        record.policy = text("policy");
+        record.store = text("store");
+        record.threshold_bytes = settings.get("threshold_bytes").and_then(Value::as_u64);
+        record.preview_share = settings.get("preview_share").and_then(Value::as_f64);
+    }
     record.effective_settings.clone_from(&result.settings);
 }
 
@@ -364,4 +402,46 @@ fn contradiction(result: &StepResult, sums: &Sums) -> Option<String> {
     Some(format!(
         "the step result says {step} {what}, the servers' journal {journal}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(tools: &str, status: u16, cache_read_tokens: u64) -> CallRecord {
+        CallRecord {
+            schema: SCHEMA,
+            run_id: "r".to_owned(),
+            call: 0,
+            iteration: 1,
+            status,
+            tokens: PromptTokens {
+                cache_read_tokens,
+                ..PromptTokens::default()
+            },
+            request_bytes: 1,
+            request_digest: "q".to_owned(),
+            tools_digest: tools.to_owned(),
+            context: spill_record::ContextBytes::default(),
+            new_results: Vec::new(),
+            calls_tools: Vec::new(),
+            finish_reason: "stop".to_owned(),
+        }
+    }
+
+    #[test]
+    fn cached_tokens_are_told_apart_at_the_first_other_tool_list() {
+        let check = |calls: &[CallRecord], want| assert_eq!(cached_around_read_tool(calls), want);
+        check(&[], (0, 0));
+        check(&[call("a", 200, 0), call("a", 200, 5)], (5, 0));
+        check(
+            &[
+                call("a", 200, 5),
+                call("b", 200, 1),
+                call("b", 500, 64),
+                call("a", 200, 2),
+            ],
+            (5, 3),
+        );
+    }
 }

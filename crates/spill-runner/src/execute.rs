@@ -18,7 +18,7 @@ use crate::assemble::{Identity, ProcessEnd, Seen, assemble};
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
 use crate::step_result;
-use crate::watch::Watch;
+use crate::watch::{State, Watch};
 
 /// The agent under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -364,13 +364,19 @@ impl Worker {
         let dirs = RunDirs::create(root)?;
         let job = dirs.harness_file("job.json");
         std::fs::write(&job, self.job(planned, scenario, tools))?;
-        let watch = Watch::start(&dirs)?;
+        let env = &self.shared.environments[&planned.configuration];
+        let state = if process::declares_state(env) {
+            State::Declared
+        } else {
+            State::Undeclared
+        };
+        let watch = Watch::start(&dirs, state)?;
         let launch = Launch {
             spillgate: &options.spillgate,
             command: options
                 .subject
                 .command(&options.spillgate, &["--job".into(), job.into()]),
-            env: &self.shared.environments[&planned.configuration],
+            env: &process::filled(env, &dirs, planned.seed),
             timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
         };
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {

@@ -95,7 +95,7 @@ async fn ask(
         command: options
             .subject
             .command(&options.spillgate, &["--print-settings".into()]),
-        env: &configuration.env,
+        env: &process::filled(&configuration.env, dirs, 0),
         timeout: PROBE_TIMEOUT,
     };
     let (_never, stop) = watch::channel(false);
@@ -146,6 +146,24 @@ fn compare(configuration: &ConfigurationRecord, settings: &Value) -> Result<(), 
             enabled,
         ));
     }
+    // A subject that does not say has no such setting.
+    let labels = [
+        ("policy", configuration.policy.clone().map(Value::from)),
+        ("store", configuration.store.clone().map(Value::from)),
+        (
+            "preview_share",
+            configuration.preview_share.map(Value::from),
+        ),
+    ];
+    for (field, label) in labels {
+        let effective = settings.get(field).unwrap_or(&Value::Null);
+        if let Some(label) = label
+            && !effective.is_null()
+            && *effective != label
+        {
+            return Err(mislabelled(field, label.to_string(), effective));
+        }
+    }
     let Some(threshold) = configuration.threshold_bytes else {
         return Ok(());
     };
@@ -184,6 +202,9 @@ mod tests {
             env: BTreeMap::new(),
             enabled,
             threshold_bytes,
+            policy: None,
+            store: None,
+            preview_share: None,
             effective_settings: None,
         };
         let error = compare(&configuration, &settings)
@@ -213,5 +234,35 @@ mod tests {
             None,
         );
         check(true, Some(131_072), json!({}), Some("would use null"));
+    }
+
+    #[test]
+    fn a_policy_and_a_store_must_be_what_the_subject_uses() {
+        let label = |settings: &Value| {
+            let configuration = ConfigurationRecord {
+                name: "c".to_owned(),
+                role: ConfigurationRole::Candidate,
+                shipped: false,
+                env: BTreeMap::new(),
+                enabled: true,
+                threshold_bytes: None,
+                policy: Some("envelope".to_owned()),
+                store: Some("file".to_owned()),
+                preview_share: Some(0.5),
+                effective_settings: None,
+            };
+            let error = compare(&configuration, settings).err();
+            error.map(|error| error.to_string()).unwrap_or_default()
+        };
+        let with = |policy, store, share: f64| {
+            label(
+                &json!({"enabled": true, "policy": policy, "store": store, "preview_share": share}),
+            )
+        };
+        assert_eq!(with("envelope", "file", 0.5), "");
+        assert!(with("inline-cap", "file", 0.5).contains("policy = \"envelope\""));
+        assert!(with("envelope", "memory", 0.5).contains("store = \"file\""));
+        assert!(with("envelope", "file", 1.0).contains("preview_share = 0.5"));
+        assert_eq!(label(&json!({"enabled": true})), "");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, watch};
+
+use spill_scenario::STATE_PLACEHOLDER;
 
 use crate::launcher::LaunchReport;
 
@@ -23,12 +26,43 @@ pub(crate) struct RunDirs {
 /// The subject's folders by the name that findings use.
 pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
 
+/// The declared state folder, by the name that findings use.
+pub(crate) const STATE: &str = "state";
+/// Where the built-in subject takes the seed of a store's names from.
+const STORE_SEED: &str = "SPILLGATE_STORE_SEED";
+
+/// Whether a configuration declares the state folder as its own.
+pub(crate) fn declares_state(env: &BTreeMap<String, String>) -> bool {
+    env.values().any(|value| value.contains(STATE_PLACEHOLDER))
+}
+
+/// The environment of one run: the state folder's path filled in, and the seed that names come from.
+pub(crate) fn filled(
+    env: &BTreeMap<String, String>,
+    dirs: &RunDirs,
+    seed: u64,
+) -> BTreeMap<String, String> {
+    let state = dirs.place(STATE);
+    let state = state.to_string_lossy();
+    let fill = |value: &String| value.replace(STATE_PLACEHOLDER, &state);
+    let mut filled: BTreeMap<String, String> = env
+        .iter()
+        .map(|(name, value)| (name.clone(), fill(value)))
+        .collect();
+    filled
+        .entry(STORE_SEED.to_owned())
+        .or_insert_with(|| seed.to_string());
+    filled
+}
+
 impl RunDirs {
     pub(crate) fn create(root: PathBuf) -> io::Result<Self> {
         fs::create_dir(&root)?;
-        for place in PLACES.iter().chain(&["harness"]) {
+        for place in PLACES.iter().chain(&[STATE, "harness"]) {
             fs::create_dir(root.join(place))?;
         }
+        // A store keeps results only where nobody else can read them.
+        fs::set_permissions(root.join(STATE), fs::Permissions::from_mode(0o700))?;
         Ok(Self { root })
     }
 
@@ -182,5 +216,33 @@ async fn read_bounded(mut stream: impl AsyncRead + Unpin, bytes: &mut Vec<u8>, o
             Ok(read) if bytes.len() + read > STREAM_LIMIT_BYTES => overflow.notify_one(),
             Ok(read) => bytes.extend_from_slice(&buffer[..read]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_names_the_state_folder_and_has_the_seed() {
+        let env = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let dirs = RunDirs {
+            root: "/runs/1".into(),
+        };
+        let check = |value, want| {
+            let want = env(&[("A", want), (STORE_SEED, "7")]);
+            assert_eq!(filled(&env(&[("A", value)]), &dirs, 7), want);
+        };
+        check("{state}/spill", "/runs/1/state/spill");
+        check("{home} {{ }}", "{home} {{ }}");
+        let own = env(&[(STORE_SEED, "3")]);
+        assert_eq!(filled(&own, &dirs, 7), own);
+        assert!(declares_state(&env(&[("A", "{state}")])));
+        assert!(!declares_state(&env(&[("A", "state")])));
     }
 }

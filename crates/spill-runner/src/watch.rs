@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use inotify::{Inotify, WatchMask};
 
+use spill_record::StateFile;
+
 use crate::leaks::Needles;
-use crate::process::{PLACES, RunDirs};
+use crate::process::{PLACES, RunDirs, STATE};
 
 /// Which checks stand behind a record's leak figures.
 pub(crate) const LEAK_CHECK: &str = "inotify+search";
@@ -19,9 +21,30 @@ const CONTROL_FILE: &str = "spillgate-control";
 /// Files are searched in pieces of this size, each with the end of the one before.
 const PIECE_BYTES: usize = 16 << 20;
 
+/// Whether the configuration declares the state folder: what it keeps there is then listed, and
+/// neither counted as written nor searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Declared,
+    Undeclared,
+}
+
+impl State {
+    /// The folders in which nothing may appear.
+    fn forbidden(self) -> Vec<&'static str> {
+        let mut places = PLACES.to_vec();
+        match self {
+            Self::Declared => {}
+            Self::Undeclared => places.push(STATE),
+        }
+        places
+    }
+}
+
 /// Watches the subject's folders from before its start.
 pub(crate) struct Watch {
     inotify: Inotify,
+    state: State,
     /// Which folder an event's watch stands for.
     places: Vec<(inotify::WatchDescriptor, &'static str)>,
 }
@@ -31,6 +54,7 @@ pub(crate) struct Watch {
 pub(crate) struct Traces {
     pub(crate) files_written: u64,
     pub(crate) findings: Vec<String>,
+    pub(crate) state_files: Vec<StateFile>,
 }
 
 /// The search cannot be trusted.
@@ -43,14 +67,18 @@ pub(crate) enum WatchError {
 }
 
 impl Watch {
-    pub(crate) fn start(dirs: &RunDirs) -> io::Result<Self> {
+    pub(crate) fn start(dirs: &RunDirs, state: State) -> io::Result<Self> {
         let inotify = Inotify::init()?;
         let mask = WatchMask::CREATE | WatchMask::MODIFY | WatchMask::MOVED_TO;
         let mut places = Vec::new();
-        for place in PLACES {
+        for place in state.forbidden() {
             places.push((inotify.watches().add(dirs.place(place), mask)?, place));
         }
-        Ok(Self { inotify, places })
+        Ok(Self {
+            inotify,
+            state,
+            places,
+        })
     }
 
     /// Ends the watch: counts what was written, searches it and the log for content.
@@ -63,7 +91,8 @@ impl Watch {
         needles: &Needles,
         control: &str,
     ) -> Result<Traces, WatchError> {
-        for place in PLACES {
+        let forbidden = self.state.forbidden();
+        for place in &forbidden {
             fs::write(dirs.place(place).join(CONTROL_FILE), control)?;
         }
         let mut log = stderr.to_vec();
@@ -72,7 +101,7 @@ impl Watch {
         let mut seen = self.events()?;
         let mut controls = BTreeSet::new();
         let mut findings = Vec::new();
-        for place in PLACES {
+        for place in forbidden.iter().copied() {
             for path in files_below(&dirs.place(place))? {
                 let relative = path
                     .strip_prefix(dirs.place(place))
@@ -100,7 +129,7 @@ impl Watch {
         if let Some(what) = needles.find(stderr) {
             findings.push(format!("{what} in {STANDARD_ERROR}"));
         }
-        let missed: Vec<&str> = PLACES
+        let missed: Vec<&str> = forbidden
             .into_iter()
             .chain([STANDARD_ERROR])
             .filter(|place| !controls.contains(place))
@@ -111,9 +140,14 @@ impl Watch {
             });
         }
         let files_written = u64::try_from(seen.len()).unwrap_or(u64::MAX);
+        let state_files = match self.state {
+            State::Declared => state_files(&dirs.place(STATE))?,
+            State::Undeclared => Vec::new(),
+        };
         Ok(Traces {
             files_written,
             findings,
+            state_files,
         })
     }
 
@@ -141,6 +175,18 @@ impl Watch {
             }
         }
     }
+}
+
+/// What a declared state folder holds.
+fn state_files(folder: &Path) -> io::Result<Vec<StateFile>> {
+    let listed = files_below(folder)?.into_iter().map(|path| {
+        let relative = path.strip_prefix(folder).unwrap_or(&path);
+        Ok(StateFile {
+            path: relative.to_string_lossy().into_owned(),
+            bytes: fs::symlink_metadata(&path)?.len(),
+        })
+    });
+    listed.collect()
 }
 
 fn contains(bytes: &[u8], control: &str) -> bool {
@@ -201,7 +247,7 @@ mod tests {
     fn check(act: impl FnOnce(&RunDirs), stderr: &str, files: u64, findings: &[&str]) {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let watch = Watch::start(&dirs).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared).unwrap();
         act(&dirs);
         let needles = Needles::new([CONTENT]);
         let traces = watch
@@ -259,10 +305,38 @@ mod tests {
     }
 
     #[test]
+    fn a_declared_state_folder_is_listed_and_an_undeclared_one_is_searched() {
+        let run = |state| {
+            let root = tempfile::tempdir().unwrap();
+            let dirs = RunDirs::create(root.path().join("run")).unwrap();
+            let watch = Watch::start(&dirs, state).unwrap();
+            fs::create_dir(dirs.place(STATE).join("s")).unwrap();
+            fs::write(dirs.place(STATE).join("s/1"), CONTENT).unwrap();
+            let needles = Needles::new([CONTENT]);
+            watch.finish(&dirs, b"", &needles, CONTROL).unwrap()
+        };
+        let kept = run(State::Declared);
+        assert_eq!((kept.files_written, kept.findings.len()), (0, 0));
+        let file = StateFile {
+            path: "s/1".to_owned(),
+            bytes: CONTENT.len() as u64,
+        };
+        assert_eq!(kept.state_files, [file]);
+
+        let leaked = run(State::Undeclared);
+        assert_eq!(leaked.files_written, 2);
+        assert_eq!(
+            leaked.findings,
+            ["64 bytes of a result in a file below state"]
+        );
+        assert_eq!(leaked.state_files, []);
+    }
+
+    #[test]
     fn a_search_that_misses_its_control_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let mut watch = Watch::start(&dirs).unwrap();
+        let mut watch = Watch::start(&dirs, State::Undeclared).unwrap();
         watch.places.clear();
         let error = watch
             .finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL)

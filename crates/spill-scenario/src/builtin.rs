@@ -42,6 +42,12 @@ pub(crate) fn frame(recipe: Recipe) -> Result<Scenario, ScenarioError> {
     let (name, text) = match recipe {
         Recipe::Review => FILES[0],
         Recipe::Document => FILES[1],
+        Recipe::Records => {
+            return Err(ScenarioError::Plan {
+                problem: "no built-in scenario has the recipe `records`".to_owned(),
+                way_out: "start from scenarios/records.toml".to_owned(),
+            });
+        }
     };
     file::parse(name, text.as_bytes(), None)
 }

@@ -52,6 +52,42 @@ pub fn weave(text: &str, canary_seed: u64) -> String {
     woven
 }
 
+/// What a value that [`plant`] may replace begins with; hex digits follow.
+pub(crate) const TRACE_PREFIX: &str = "trc";
+/// Bytes of such a value: those of a canary.
+pub(crate) const TRACE_LEN: usize = CANARY_LEN;
+
+/// Returns `text` with canaries in place of values `trc` and 13 lower-case hex digits: of the first
+/// one, of the last one, and of the first one in each further KiB.
+///
+/// For texts whose form a line or word of its own would break. The length stays, and so does the
+/// form; [`strip_canaries`] leaves such values empty.
+#[must_use]
+pub fn plant(text: &str, canary_seed: u64) -> String {
+    let places: Vec<usize> = text
+        .match_indices(TRACE_PREFIX)
+        .map(|(at, _)| at)
+        .filter(|at| is_token(&text[*at..], TRACE_PREFIX))
+        .collect();
+    let last = places.last().copied();
+    let mut planted = String::with_capacity(text.len());
+    let mut counter = 0u64;
+    let mut done = 0;
+    let mut due = 0;
+    for at in places {
+        if at < done || (at < due && Some(at) != last) {
+            continue;
+        }
+        planted.push_str(&text[done..at]);
+        push_canary(&mut planted, canary_seed, counter);
+        counter += 1;
+        done = at + TRACE_LEN;
+        due = (at / STRIDE + 1) * STRIDE;
+    }
+    planted.push_str(&text[done..]);
+    planted
+}
+
 /// Where the canary due at `due` goes, and what follows it there.
 fn next_place(text: &str, due: usize) -> (usize, &'static str) {
     let bytes = text.as_bytes();
@@ -80,9 +116,13 @@ pub fn is_canary(token: &str) -> bool {
 }
 
 fn starts_with_canary(text: &str) -> bool {
+    is_token(text, PREFIX)
+}
+
+fn is_token(text: &str, prefix: &str) -> bool {
     text.as_bytes().get(..CANARY_LEN).is_some_and(|head| {
-        head.starts_with(PREFIX.as_bytes())
-            && head[PREFIX.len()..]
+        head.starts_with(prefix.as_bytes())
+            && head[prefix.len()..]
                 .iter()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
@@ -180,6 +220,31 @@ mod tests {
         check_round_trip(&"a line of text\r\n".repeat(500));
         check_round_trip(&format!("{}\n", "y".repeat(1023)));
         check_round_trip(&format!("{} ", "y".repeat(1024)));
+    }
+
+    fn check_planted(text: &str, canaries_at: &[usize]) {
+        let planted = plant(text, 7);
+        assert_eq!(planted.len(), text.len());
+        assert_eq!(canaries(&planted), canaries_at, "{planted:?}");
+        assert_ne!(plant(text, 8) == planted, !canaries_at.is_empty());
+        // All else stays.
+        let blank = |text: &str| {
+            text.replace(|c: char| c.is_ascii_hexdigit(), "0")
+                .replace("sg0", "tr0")
+        };
+        assert_eq!(blank(&planted), blank(text));
+    }
+
+    #[test]
+    fn canaries_are_planted_in_values_made_for_them() {
+        let value = "trc0123456789abc";
+        check_planted("", &[]);
+        check_planted("trc trc01234 trc0123456789abX", &[]);
+        check_planted(value, &[0]);
+        check_planted(&format!("{value},{value},{value}"), &[0, 34]);
+        let row = format!("{:>100}\n", format!("a,{value}"));
+        let at = |row: usize| row * 101 + 84;
+        check_planted(&row.repeat(25), &[at(0), at(10), at(20), at(24)]);
     }
 
     #[test]

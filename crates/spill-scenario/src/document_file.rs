@@ -57,6 +57,7 @@ pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
     Ok(InputData {
         recipe: Recipe::Document,
         files: Vec::new(),
+        tables: Vec::new(),
         documents: vec![Document {
             name: name.into_owned(),
             title,

@@ -7,6 +7,8 @@ pub enum Recipe {
     Review,
     /// Summarise documents.
     Document,
+    /// Answer questions about tables, exports and logs.
+    Records,
 }
 
 impl Recipe {
@@ -16,6 +18,7 @@ impl Recipe {
         match self {
             Self::Review => "review",
             Self::Document => "document",
+            Self::Records => "records",
         }
     }
 }
@@ -44,15 +47,67 @@ pub struct Document {
     pub text: String,
 }
 
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableFormat {
+    /// Rows of a database: a JSON array of objects, compact, without line breaks.
+    Rows,
+    /// An export: comma-separated values below a line of column names.
+    Csv,
+    /// A log: one event a line.
+    Log,
+}
+
+impl TableFormat {
+    /// The format's name as the tools spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::Csv => "csv",
+            Self::Log => "log",
+        }
+    }
+}
+
+/// One table, export or log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The name by which the tools serve it.
+    pub name: String,
+    /// How it is written.
+    pub format: TableFormat,
+    /// Its rows; of a log, its lines. A line of column names is not counted.
+    pub rows: u64,
+    /// Its whole text. Rows and exports have a column in which canaries can be planted, see
+    /// [`crate::plant`].
+    pub text: String,
+}
+
 /// What the tools have to serve; it holds no answer key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputData {
     /// Which tools serve it.
     pub recipe: Recipe,
-    /// The changed files, sorted by path; none for the recipe `document`.
+    /// The changed files, sorted by path; of the recipe `review`.
     pub files: Vec<ChangedFile>,
-    /// The documents; none for the recipe `review`.
+    /// The documents; of the recipe `document`.
     pub documents: Vec<Document>,
+    /// The tables, exports and logs; of the recipe `records`.
+    pub tables: Vec<Table>,
+}
+
+impl InputData {
+    /// Nothing yet for this recipe.
+    #[must_use]
+    pub fn empty(recipe: Recipe) -> Self {
+        Self {
+            recipe,
+            files: Vec::new(),
+            documents: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
 }
 
 /// Something that a good final answer contains.
@@ -62,7 +117,8 @@ pub struct Fact {
     pub id: String,
     /// The text that the answer has to contain.
     pub expect: String,
-    /// What carries it: a file's path, [`diff_carrier`] of a path, or a document's name.
+    /// What carries it: a file's path, [`diff_carrier`] of a path, a document's or table's name, or
+    /// the list tool.
     pub carrier: String,
     /// Bytes of the carrier as served.
     pub carrier_bytes: u64,
@@ -86,6 +142,9 @@ pub struct Input {
     /// What of real input was left out, and why; one line each.
     pub notes: Vec<String>,
 }
+
+/// The carrier's name for facts that stand in the list of tables: the tool that returns it.
+pub const LIST_OF_TABLES: &str = "list_tables";
 
 /// Returns the carrier's name for facts that stand in the diff of `path`.
 #[must_use]

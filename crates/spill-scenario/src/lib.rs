@@ -34,14 +34,18 @@ mod size;
 mod fixture_tests;
 
 pub use builtin::{built_in, load};
-pub use canary::{CANARY_LEN, is_canary, strip_canaries, weave};
+pub use canary::{CANARY_LEN, is_canary, plant, strip_canaries, weave};
 pub use error::{Place, ScenarioError};
 pub use input::{
-    ChangedFile, Document, Fact, Input, InputData, Recipe, class_of, diff_carrier, place_of,
+    ChangedFile, Document, Fact, Input, InputData, LIST_OF_TABLES, Recipe, Table, TableFormat,
+    class_of, diff_carrier, place_of,
 };
 pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
 pub use real::{from_document, from_repository};
-pub use scenario::{Configuration, Limits, ModelSpec, Profile, Scenario};
-pub use served::{ServedInput, canary_seed};
+pub use scenario::{
+    Configuration, DEFAULT_POLICY, DEFAULT_STORE, Limits, ModelSpec, Profile, STATE_PLACEHOLDER,
+    Scenario,
+};
+pub use served::{ServedInput, canary_seed, list_bytes};
 pub use size::parse_size;
 pub use spill_record::{Class, ConfigurationRole, FactPlace, FactsOrigin, RulesRecord, Stage};

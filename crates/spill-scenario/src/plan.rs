@@ -214,6 +214,7 @@ fn hash_of(record: &PlanRecord, scenarios: &[Scenario], base_seed: u64) -> Strin
         parts.push(scenario.prompt.clone());
         parts.push(scenario.model.max_findings.to_string());
         parts.push(digest_of(scenario.model.patterns.iter()));
+        parts.push(scenario.model.composite.to_string());
         for input in &scenario.inputs {
             parts.push(digest_of(input.facts.iter().map(|fact| &fact.expect)));
         }

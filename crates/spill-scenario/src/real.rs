@@ -143,6 +143,11 @@ fn expected_fact(data: &InputData, index: usize, expect: &str) -> Fact {
                 carriers.push((document.name.clone(), &document.text));
             }
         }
+        Recipe::Records => {
+            for table in &data.tables {
+                carriers.push((table.name.clone(), &table.text));
+            }
+        }
     }
     let found = carriers.iter().find_map(|(name, text)| {
         text.find(expect)

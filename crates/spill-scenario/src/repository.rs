@@ -89,6 +89,7 @@ impl Git<'_> {
                 recipe: Recipe::Review,
                 files,
                 documents: Vec::new(),
+                tables: Vec::new(),
             },
             notes,
         ))

@@ -57,6 +57,8 @@ pub struct ModelSpec {
     pub max_findings: u64,
     /// Regular expressions of the user's own that count as findings beside the recipe's rules.
     pub patterns: Vec<String>,
+    /// Whether the diffs of a review are asked for with one call of a composite tool.
+    pub composite: bool,
 }
 
 impl ModelSpec {
@@ -90,8 +92,15 @@ pub struct Limits {
     pub max_runs: u64,
 }
 
+/// The policy of a configuration that names none.
+pub const DEFAULT_POLICY: &str = "workflow-step";
+/// The store of a configuration that names none.
+pub const DEFAULT_STORE: &str = "memory";
+/// Stands in a variable's value for the run's own state folder.
+pub const STATE_PLACEHOLDER: &str = "{state}";
+
 /// One set of environment settings of the subject, and what it is labelled with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// Its name.
     pub name: String,
@@ -99,12 +108,20 @@ pub struct Configuration {
     pub role: ConfigurationRole,
     /// Whether it is what ships today.
     pub shipped: bool,
-    /// Environment variables that it sets; empty measures the subject's own defaults.
+    /// Environment variables that it sets; empty measures the subject's own defaults. A value may hold
+    /// [`STATE_PLACEHOLDER`].
     pub env: BTreeMap<String, String>,
     /// Label: whether results are stored at all.
     pub enabled: bool,
-    /// Label: results of at least this many bytes are stored; `None` when off.
+    /// Label: results of at least this many bytes are stored (more than this many under the policies
+    /// `inline-cap` and `envelope`); `None` when off.
     pub threshold_bytes: Option<u64>,
+    /// The spill policy: `workflow-step`, `inline-cap` or `envelope`.
+    pub policy: String,
+    /// Where stored results are kept: `memory` or `file`.
+    pub store: String,
+    /// Share of the limit that a preview may fill, above 0 and up to 1; `None` is the policy's own.
+    pub preview_share: Option<f64>,
 }
 
 impl Configuration {
@@ -118,6 +135,9 @@ impl Configuration {
             env: self.env.clone(),
             enabled: self.enabled,
             threshold_bytes: self.threshold_bytes,
+            policy: Some(self.policy.clone()),
+            store: Some(self.store.clone()),
+            preview_share: self.preview_share,
             effective_settings: None,
         }
     }

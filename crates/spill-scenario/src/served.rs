@@ -4,8 +4,8 @@ use std::sync::Arc;
 use spill_record::{digest, digest_parts};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::canary::weave;
-use crate::input::{Input, InputData, Recipe};
+use crate::canary::{plant, weave};
+use crate::input::{Input, InputData, Recipe, Table, TableFormat};
 
 /// Returns the seed of an input's canaries; all runs of the input share it.
 #[must_use]
@@ -24,6 +24,7 @@ pub struct ServedInput {
     diffs: BTreeMap<String, Arc<str>>,
     files: BTreeMap<String, Arc<str>>,
     documents: BTreeMap<String, Arc<str>>,
+    tables: BTreeMap<String, (TableFormat, Arc<str>)>,
 }
 
 impl ServedInput {
@@ -37,6 +38,14 @@ impl ServedInput {
         let text = |kind: &str, name: &str, text: &str| -> Arc<str> {
             let name = digest_parts(&[kind, name]);
             weave(text, xxh3_64_with_seed(name.as_bytes(), canary_seed)).into()
+        };
+        let served_table = |table: &Table| match table.format {
+            TableFormat::Log => text("table", &table.name, &table.text),
+            TableFormat::Rows | TableFormat::Csv => {
+                let name = digest_parts(&["table", &table.name]);
+                let seed = xxh3_64_with_seed(name.as_bytes(), canary_seed);
+                plant(&table.text, seed).into()
+            }
         };
         let files = &data.files;
         let mut served = Self {
@@ -59,6 +68,11 @@ impl ServedInput {
                         text("document", &document.name, &document.text),
                     )
                 })
+                .collect(),
+            tables: data
+                .tables
+                .iter()
+                .map(|table| (table.name.clone(), (table.format, served_table(table))))
                 .collect(),
         };
         served.list = text("list", "", &served.list_of(data));
@@ -96,6 +110,19 @@ impl ServedInput {
                     .to_string()
                 })
                 .collect(),
+            Recipe::Records => data
+                .tables
+                .iter()
+                .map(|table| {
+                    serde_json::json!({
+                        "name": table.name,
+                        "format": table.format.as_str(),
+                        "rows": table.rows,
+                        "size_bytes": self.tables.get(&table.name).map_or(0, |(_, text)| text.len()),
+                    })
+                    .to_string()
+                })
+                .collect(),
         };
         format!("[\n{}\n]\n", entries.join(",\n"))
     }
@@ -106,7 +133,7 @@ impl ServedInput {
         self.recipe
     }
 
-    /// What `list_changed_files` or `list_documents` returns: a JSON array, one entry a line,
+    /// What `list_changed_files`, `list_documents` or `list_tables` returns: a JSON array, one entry a line,
     /// between canary lines (so it parses after [`crate::strip_canaries`]).
     #[must_use]
     pub fn list_text(&self) -> &Arc<str> {
@@ -131,6 +158,13 @@ impl ServedInput {
         self.documents.get(name)
     }
 
+    /// A table, export or log of that format.
+    #[must_use]
+    pub fn table(&self, format: TableFormat, name: &str) -> Option<&Arc<str>> {
+        let (found, text) = self.tables.get(name)?;
+        (*found == format).then_some(text)
+    }
+
     /// The changed files by path, sorted; what `search` looks through.
     pub fn files(&self) -> impl Iterator<Item = (&str, &Arc<str>)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text))
@@ -142,6 +176,7 @@ impl ServedInput {
             .chain(self.diffs.values())
             .chain(self.files.values())
             .chain(self.documents.values())
+            .chain(self.tables.values().map(|(_, text)| text))
     }
 
     /// Bytes of the largest of them.
@@ -163,6 +198,16 @@ impl ServedInput {
                 parts.push(text);
             }
         }
+        for (name, (_, text)) in &self.tables {
+            parts.push(name);
+            parts.push(text);
+        }
         digest(digest_parts(&parts).as_bytes())
     }
+}
+
+/// Bytes of what the list tool returns; the same for every canary seed.
+#[must_use]
+pub fn list_bytes(data: &InputData) -> u64 {
+    ServedInput::from_data(data, 0).list.len() as u64
 }

@@ -143,7 +143,16 @@ fn unlike_settings(
     let unlike = enabled.is_some_and(|enabled| enabled != configuration.enabled)
         || (configuration.enabled
             && threshold.is_some()
-            && threshold != configuration.threshold_bytes);
+            && threshold != configuration.threshold_bytes)
+        || [
+            ("policy", &configuration.policy),
+            ("store", &configuration.store),
+        ]
+        .into_iter()
+        .any(|(key, label)| {
+            let used = settings.get(key).and_then(Value::as_str);
+            used.is_some() && label.is_some() && used != label.as_deref()
+        });
     unlike.then(|| {
         format!(
             "the subject ran with other settings than {} is labelled with",

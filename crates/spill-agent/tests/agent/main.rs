@@ -3,11 +3,15 @@
 mod answers;
 mod calls;
 mod capture;
+mod composite;
 mod endings;
+mod files;
 mod lifetime;
 mod logs;
 mod mcp;
 mod openai;
+mod policies;
 mod ports;
 mod spilling;
+mod turns;
 mod whole_job;

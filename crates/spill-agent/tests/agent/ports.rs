@@ -19,6 +19,8 @@ use spill_engine::{Settings, Switch, Threshold, ToolResult};
 /// What the scripted model does with one request.
 pub(crate) enum Turn {
     Reply(ModelReply),
+    /// Looks at the request first.
+    See(Box<dyn Fn(&Value) -> Turn + Send>),
     Fail(ModelFailure),
     Hang,
 }
@@ -89,8 +91,16 @@ impl ModelPort for ScriptedModel {
             .lock()
             .expect("no test panics in here")
             .pop_front();
+        let turn = turn.map(|turn| match turn {
+            Turn::See(decide) => {
+                let body = serde_json::from_slice(&request.to_vec()).expect("a request is JSON");
+                decide(&body)
+            }
+            other => other,
+        });
         match turn {
             Some(Turn::Reply(reply)) => Ok(reply),
+            Some(Turn::See(_)) => panic!("a look leads to something else"),
             Some(Turn::Fail(failure)) => {
                 self.retries.fetch_add(1, Ordering::Relaxed);
                 Err(failure)
@@ -141,6 +151,87 @@ pub(crate) fn read(iteration: u32, index: u32, length: u32) -> Turn {
         "range": {"offset": 0, "length": length},
     });
     calls(&[(spill_engine::READ_TOOL, &arguments.to_string())])
+}
+
+/// A turn that calls `tool` with arguments made from what the first tool result of the request
+/// names: a locator or a URI.
+pub(crate) fn on_first(tool: &'static str, arguments: fn(&str) -> Value) -> Turn {
+    Turn::See(Box::new(move |body| {
+        let reference = reference_in(&result_text(body, 3));
+        calls(&[(tool, &arguments(&reference).to_string())])
+    }))
+}
+
+/// The text of the tool result that is message `index`, without its delimiters.
+pub(crate) fn result_text(body: &Value, index: usize) -> String {
+    let content = body["messages"][index]["content"].as_str();
+    let text = spill_agent::undo_delimited(content.expect("a text"));
+    text.expect("a delimited result").into_owned()
+}
+
+/// The locator, URI or reference that a replacement names.
+pub(crate) fn reference_in(replacement: &str) -> String {
+    if let Ok(envelope) = serde_json::from_str::<Value>(replacement) {
+        let named = envelope
+            .get("resourceUri")
+            .or(envelope.get("spillover_ref"));
+        return named
+            .and_then(Value::as_str)
+            .expect("a reference")
+            .to_owned();
+    }
+    let (_, after) = replacement.rsplit_once("stored at: ").expect("a notice");
+    let (locator, _) = after.split_once(". ").expect("a hint");
+    locator.to_owned()
+}
+
+/// Settings from these variables.
+pub(crate) fn settings(variables: &[(&str, &str)]) -> SpillSettings {
+    let lookup = |name: &str| {
+        let found = variables.iter().find(|(variable, _)| *variable == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let (settings, warnings) = SpillSettings::from_lookup(lookup).expect("good settings");
+    assert_eq!(warnings, []);
+    settings
+}
+
+pub(crate) fn inline_cap(more: &[(&str, &str)]) -> SpillSettings {
+    let variables = [
+        ("SPILLGATE_POLICY", "inline-cap"),
+        ("SPILLGATE_POLICY_OPTIONS", r#"{"maxInlineBytes":4096}"#),
+        ("SPILLGATE_STORE_SEED", "7"),
+    ];
+    settings(&[more, &variables].concat())
+}
+
+pub(crate) fn envelope(more: &[(&str, &str)]) -> SpillSettings {
+    let variables = [
+        ("SPILLGATE_POLICY", "envelope"),
+        ("SPILLGATE_POLICY_OPTIONS", r#"{"maxPayloadBytes":4096}"#),
+        ("SPILLGATE_STORE_SEED", "7"),
+    ];
+    settings(&[more, &variables].concat())
+}
+
+/// Tools that answer from a function, each with the description of its name.
+pub(crate) struct FnTools {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) answer: fn(&str, &Map<String, Value>) -> ToolAnswer,
+}
+
+impl ToolPort for FnTools {
+    async fn list(&self) -> Result<Vec<ToolSpec>, ToolFailure> {
+        TextTools::new(self.names).list().await
+    }
+
+    async fn call(
+        &self,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<ToolAnswer, ToolFailure> {
+        Ok((self.answer)(name, arguments))
+    }
 }
 
 /// Tools that return `size` bytes after `ms` milliseconds: `text {"size", "ms"}`; `fail`, `hang`

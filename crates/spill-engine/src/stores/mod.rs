@@ -265,6 +265,17 @@ pub struct Slice {
 }
 
 impl Slice {
+    /// For stores outside this crate: `content` stands at `offset` in an item of `size` bytes.
+    pub fn part(offset: u64, size: Bytes, content: Content) -> Self {
+        let range = 0..content.as_bytes().len();
+        Self {
+            offset,
+            size,
+            content,
+            range,
+        }
+    }
+
     /// The part `range` of `content`, which is the whole item.
     pub(crate) fn shared(content: Content, range: Range<usize>) -> Self {
         Self {

@@ -7,6 +7,7 @@ mod envelope;
 mod faults;
 mod inline_cap;
 mod laws;
+mod matrix;
 mod share;
 mod wrap;
 

@@ -1,7 +1,7 @@
 use spill_scenario::InputData;
 
 use super::*;
-use crate::testing::{Agent, document, mock_run, review, spec};
+use crate::testing::{Agent, document, mock_run, records, review, spec};
 
 /// Runs an agent to its answer: the calls by turn, and the answer.
 fn play(run: &MockRun, agent: &mut Agent) -> (Vec<Vec<String>>, String) {
@@ -42,6 +42,18 @@ fn a_selective_reviewer_reads_a_stored_file_around_its_hunk() {
 }
 
 #[test]
+fn tables_are_read_by_the_tool_for_their_format() {
+    let inline = check_play("records_inline", records(), Profile::Diligent, usize::MAX);
+    let stored = check_play("records_diligent", records(), Profile::Diligent, 4000);
+    assert_eq!(inline, stored);
+    // Rows in the middle are not in a preview, the start and the list are.
+    let hasty = check_play("records_hasty", records(), Profile::Hasty, 4000);
+    let has = |text: &str| hasty.contains(text);
+    assert!(has("orders: rows: 120") && has("orders: columns: id") && has("sent.csv: first: s0"));
+    assert!(inline.contains("orders: disputed: o60") && !has("disputed") && !has("lost"));
+}
+
+#[test]
 fn a_selective_reader_keeps_the_last_slice_of_its_budget_for_the_end() {
     let answer = check_play("document_selective", document(), Profile::Selective, 20_000);
     assert!(
@@ -61,6 +73,98 @@ fn a_diligent_reader_finds_what_an_inline_one_finds() {
 fn a_hasty_reader_answers_from_the_preview() {
     let answer = check_play("document_hasty", document(), Profile::Hasty, 20_000);
     assert!(answer.contains("begin") && answer.contains("stop") && !answer.contains("200"));
+}
+
+/// Plays under a policy of the engine's; the answer as when everything is in view, and the reads.
+fn check_policy(name: &str, options: &serde_json::Value, data: InputData, profile: Profile) {
+    let run = mock_run(data, profile, spec());
+    let (_, inline) = play(&run, &mut Agent::new(&run, usize::MAX));
+    let mut agent = Agent::new(&run, usize::MAX);
+    agent.policy = Some(crate::testing::policy(name, options));
+    let (turns, answer) = play(&run, &mut agent);
+    assert_eq!(answer, inline, "{turns:?}");
+    assert!(!agent.reads.is_empty());
+}
+
+#[test]
+fn results_stored_under_each_policy_are_read_back() {
+    let cap = |layout: &str| serde_json::json!({"maxInlineBytes": 4000, "layout": layout});
+    let limit = serde_json::json!({"maxPayloadBytes": 4000});
+    for data in [document, review, records] {
+        check_policy("inline-cap", &cap("marked"), data(), Profile::Diligent);
+        check_policy("inline-cap", &cap("glued"), data(), Profile::Diligent);
+        check_policy("envelope", &limit, data(), Profile::Diligent);
+    }
+    check_policy("inline-cap", &cap("marked"), review(), Profile::Selective);
+    check_policy("inline-cap", &cap("glued"), review(), Profile::Selective);
+    check_policy("envelope", &limit, review(), Profile::Selective);
+}
+
+/// With one call for all diffs the same is found, whatever is stored.
+fn check_composite(policy: Option<(&str, serde_json::Value)>) {
+    let plain = mock_run(review(), Profile::Diligent, spec());
+    let (_, expected) = play(&plain, &mut Agent::new(&plain, usize::MAX));
+    let model = ModelSpec {
+        composite: true,
+        ..spec()
+    };
+    let run = mock_run(review(), Profile::Diligent, model);
+    let mut agent = Agent::new(&run, usize::MAX);
+    agent.policy = policy.map(|(name, options)| crate::testing::policy(name, &options));
+    let (turns, answer) = play(&run, &mut agent);
+    let sorted = |answer: &str| {
+        let mut lines: Vec<String> = answer.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&answer), sorted(&expected));
+    let calls = turns.concat();
+    let of = |start: &str| calls.iter().filter(|call| call.starts_with(start)).count();
+    assert_eq!(of(r#"read_diffs {"paths":["a.rs","b.rs","c.rs"]}"#), 1);
+    assert_eq!((of("read_diff "), of("read_file ")), (0, 3));
+}
+
+#[test]
+fn a_composite_tool_gives_all_diffs_at_once() {
+    check_composite(None);
+    check_composite(Some((
+        "inline-cap",
+        serde_json::json!({"maxInlineBytes": 800}),
+    )));
+    check_composite(Some((
+        "envelope",
+        serde_json::json!({"maxPayloadBytes": 800}),
+    )));
+}
+
+#[test]
+fn a_composite_tool_that_is_not_offered_is_not_asked_for() {
+    let model = ModelSpec {
+        composite: true,
+        ..spec()
+    };
+    let run = mock_run(review(), Profile::Selective, model);
+    let answer = Agent::new(&run, usize::MAX).run(|body| {
+        let body = body.replace("\"name\":\"read_diffs\"", "\"name\":\"other\"");
+        respond(&View::parse(body.as_bytes()).expect("a request"), &run)
+    });
+    assert_eq!(answer.lines().count(), 3);
+}
+
+#[test]
+fn a_hasty_reader_answers_from_what_a_policy_shows() {
+    let run = mock_run(document(), Profile::Hasty, spec());
+    let answer = |name: &str, options: serde_json::Value| {
+        let mut agent = Agent::new(&run, usize::MAX);
+        agent.policy = Some(crate::testing::policy(name, &options));
+        let answer = play(&run, &mut agent).1;
+        assert!(agent.reads.is_empty());
+        ["begin", "200", "stop"].map(|word| answer.contains(word))
+    };
+    let cap = serde_json::json!({"maxInlineBytes": 10_000});
+    assert_eq!(answer("inline-cap", cap), [true, false, true]);
+    let limit = serde_json::json!({"maxPayloadBytes": 10_000});
+    assert_eq!(answer("envelope", limit), [true, false, false]);
 }
 
 #[test]

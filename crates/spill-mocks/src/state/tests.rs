@@ -1,9 +1,12 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use serde_json::json;
 use spill_scenario::Profile;
 use spill_tokens::Tokenizer;
 
 use super::*;
+use crate::journal::ResultForm;
 use crate::model::respond;
 use crate::testing::{Agent, document, mock_run, review, spec};
 
@@ -279,6 +282,51 @@ fn the_journal_names_each_new_result_once_and_sums_context_by_origin() {
     insta::assert_snapshot!("journal", lines.join("\n"));
 }
 
+/// The journal's sums of stored results and reads are those of the agent that stored and read.
+fn check_sums(name: &str, options: &serde_json::Value) {
+    let run = mock_run(review(), Profile::Diligent, spec());
+    let tokens = counter();
+    let mut state = LlmState::new(&run, Arc::default());
+    let mut agent = Agent::new(&run, usize::MAX);
+    agent.policy = Some(crate::testing::policy(name, options));
+    agent.run(|body| action(state.answer(body.to_owned().into(), &tokens)));
+    let of_form = |form: ResultForm| {
+        let entries = state.journal.iter().flat_map(|entry| &entry.new_results);
+        entries.filter(move |result| result.form == form)
+    };
+    let stored: BTreeSet<&str> = of_form(ResultForm::Preview)
+        .filter_map(|result| result.reference.as_deref())
+        .collect();
+    assert_eq!(stored, agent.stored_references());
+    assert!(!stored.is_empty());
+    let slices: Vec<_> = of_form(ResultForm::Slice).collect();
+    assert_eq!(slices.len(), agent.reads.len());
+    let bytes = slices.iter().filter_map(|slice| slice.stored_bytes);
+    assert_eq!(bytes.sum::<u64>(), agent.read_bytes);
+    for slice in slices {
+        assert_eq!(slice.with_range, Some(true));
+        assert!(
+            slice
+                .reference
+                .as_deref()
+                .is_some_and(|reference| stored.contains(reference))
+        );
+    }
+    let errors = of_form(ResultForm::Error).count();
+    assert_eq!(errors, 0);
+}
+
+#[test]
+fn the_journal_counts_what_was_stored_and_read_under_each_policy() {
+    for layout in ["marked", "glued"] {
+        check_sums(
+            "inline-cap",
+            &json!({"maxInlineBytes": 4000, "layout": layout}),
+        );
+    }
+    check_sums("envelope", &json!({"maxPayloadBytes": 4000}));
+}
+
 fn any_content() -> impl Strategy<Value = String> {
     let number = prop_oneof![0u64..5000, Just(u64::MAX), any::<u64>()];
     prop_oneof![
@@ -300,9 +348,34 @@ fn any_content() -> impl Strategy<Value = String> {
                 .to_string()
             }
         ),
-        (number, "[aé\n]{0,9}").prop_map(|(offset, text)| {
-            let header = format!(r#"{{"spillover_ref":"r","offset":{offset},"length":1}}"#);
+        (number.clone(), number.clone(), "[aé\n]{0,9}").prop_map(|(offset, size, text)| {
+            let header = json!({
+                "spillover_ref": "r",
+                "offset": offset,
+                "length": 1,
+                "size_bytes": size,
+            });
             format!("{header}\n{text}")
+        }),
+        (number.clone(), "[aé\n]{0,9}", "[aé\n]{0,9}").prop_map(|(omitted, head, tail)| {
+            let marker = format!("\n[... {omitted} bytes left out ...]\n");
+            let notice =
+                format!("(Omitted {omitted} bytes. Full formatted result stored at: r. Read it.)");
+            format!("{head}{marker}{tail}\n\n{notice}")
+        }),
+        (number.clone(), "[aé\n]{0,9}").prop_map(|(size, shown)| {
+            json!({
+                "_spillover": true,
+                "resourceUri": "r",
+                "mimeType": "text/plain",
+                "sizeBytes": size,
+                "preview": shown,
+            })
+            .to_string()
+        }),
+        (number.clone(), number, "[aé\n]{0,9}").prop_map(|(offset, size, text)| {
+            json!({"contents": [{"uri": "r", "text": text, "offset": offset, "size_bytes": size}]})
+                .to_string()
         }),
     ]
 }
@@ -319,6 +392,11 @@ fn any_message() -> impl Strategy<Value = serde_json::Value> {
             "{\"spillover_ref\":\"r\",\"range\":{\"offset\":18446744073709551615}}"
         )),
         Just(("x__read", "{\"spillover_ref\":\"r\",\"range\":7}")),
+        Just(("read", "{\"path\":\"r\",\"offset\":5,\"limit\":3}")),
+        Just((
+            "resources_read",
+            "{\"uri\":\"r\",\"range\":{\"offset\":5,\"length\":3}}"
+        )),
     ];
     prop_oneof![
         any_content().prop_map(|text| json!({"role": "user", "content": text})),
@@ -343,9 +421,10 @@ proptest! {
         let data = if is_review { review() } else { document() };
         let model = ModelSpec { slice_bytes, reading_budget_bytes, max_findings: 1, ..spec() };
         let run = mock_run(data, profile, model);
+        let arguments = json!({"spillover_ref": {}, "uri": {}, "path": {}, "offset": {}, "limit": {}});
         let tools: Vec<_> = ["list_changed_files", "read_diff", "read_file", "list_documents", "read_document", "x__read"]
             .iter()
-            .map(|name| json!({"function": {"name": name, "parameters": {"properties": {"spillover_ref": {}}}}}))
+            .map(|name| json!({"function": {"name": name, "parameters": {"properties": arguments}}}))
             .collect();
         let body = json!({"model": "m", "messages": messages, "tools": tools}).to_string();
         let tokens = counter();

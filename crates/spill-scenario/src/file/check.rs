@@ -29,13 +29,13 @@ pub(super) fn scenario(
         source,
         &raw.recipe,
         "recipe",
-        &[("review", Recipe::Review), ("document", Recipe::Document)],
+        &[Recipe::Review, Recipe::Document, Recipe::Records].map(|one| (one.as_str(), one)),
     )?;
     let system = not_blank(source, &raw.system, "system")?;
     let prompt = not_blank(source, &raw.prompt, "prompt")?;
     let repetitions = repetitions(source, raw.repetitions.as_ref())?;
     let configurations = configurations(source, &raw.configurations)?;
-    let model = model(source, &raw.model)?;
+    let model = model(source, &raw.model, recipe)?;
     let limits = limits(source, &raw.limits)?;
     let rules = rules(source, &raw.rules)?;
     let inputs_count = raw.inputs.get_ref().len();
@@ -101,7 +101,7 @@ fn repetitions(source: &SourceText<'_>, raw: Option<&Spanned<u32>>) -> Checked<u
     Ok(*raw.get_ref())
 }
 
-fn model(source: &SourceText<'_>, raw: &RawModel) -> Checked<ModelSpec> {
+fn model(source: &SourceText<'_>, raw: &RawModel, recipe: Recipe) -> Checked<ModelSpec> {
     let name = match &raw.name {
         Some(name) => safe_name(source, name)?,
         None => defaults::MODEL_NAME.to_owned(),
@@ -155,7 +155,21 @@ fn model(source: &SourceText<'_>, raw: &RawModel) -> Checked<ModelSpec> {
         )?,
         max_findings: number(&raw.max_findings, "max_findings", defaults::MAX_FINDINGS)?,
         patterns,
+        composite: composite(source, raw, recipe)?,
     })
+}
+
+/// Only a review has a composite tool.
+fn composite(source: &SourceText<'_>, raw: &RawModel, recipe: Recipe) -> Checked<bool> {
+    match &raw.composite {
+        Some(composite) if *composite.get_ref() && recipe != Recipe::Review => Err(source.invalid(
+            composite.span(),
+            format!("the recipe `{}` has no composite tool", recipe.as_str()),
+            "remove `composite`, or choose the recipe `review`",
+        )),
+        Some(composite) => Ok(*composite.get_ref()),
+        None => Ok(false),
+    }
 }
 
 fn population(source: &SourceText<'_>, raw: &RawModel) -> Checked<BTreeMap<Profile, f64>> {

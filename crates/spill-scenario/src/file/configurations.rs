@@ -5,6 +5,7 @@ use toml::Spanned;
 
 use super::SourceText;
 use super::check::{Checked, choice, safe_name, unique};
+use super::policy;
 use super::raw::RawConfiguration;
 use crate::scenario::Configuration;
 
@@ -110,23 +111,20 @@ fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Con
         .enabled
         .as_ref()
         .is_none_or(|enabled| *enabled.get_ref());
-    let threshold = raw.threshold_bytes.as_ref();
-    match (enabled, threshold) {
-        (false, Some(threshold)) => {
-            return Err(source.invalid(
-                threshold.span(),
-                format!("`{name}` is labelled as off and has a threshold"),
-                "drop `threshold_bytes` or `enabled = false`",
-            ));
-        }
-        (true, None) => {
-            return Err(source.invalid(
-                raw.name.span(),
-                format!("`{name}` does not say what it is labelled with"),
-                "add `threshold_bytes = …` or `enabled = false`",
-            ));
-        }
-        (false, None) | (true, Some(_)) => {}
+    if let (false, Some(threshold)) = (enabled, &raw.threshold_bytes) {
+        return Err(source.invalid(
+            threshold.span(),
+            format!("`{name}` is labelled as off and has a threshold"),
+            "drop `threshold_bytes` or `enabled = false`",
+        ));
+    }
+    let settings = policy::settings(source, raw, enabled)?;
+    if enabled && settings.threshold_bytes.is_none() {
+        return Err(source.invalid(
+            raw.name.span(),
+            format!("`{name}` does not say what it is labelled with"),
+            "add `threshold_bytes = …` or `enabled = false`",
+        ));
     }
     let mut env = BTreeMap::new();
     for (variable, value) in &raw.env {
@@ -148,6 +146,7 @@ fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Con
         env.insert(variable_name.clone(), value.get_ref().clone());
     }
     label_matches_env(source, raw, enabled)?;
+    policy::join(source, raw, &settings, &mut env)?;
     Ok(Configuration {
         name,
         role,
@@ -157,7 +156,10 @@ fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Con
             .is_some_and(|shipped| *shipped.get_ref()),
         env,
         enabled,
-        threshold_bytes: threshold.map(|threshold| threshold.get_ref().0),
+        threshold_bytes: settings.threshold_bytes,
+        policy: settings.policy,
+        store: settings.store,
+        preview_share: settings.preview_share,
     })
 }
 

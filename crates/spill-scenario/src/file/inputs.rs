@@ -14,7 +14,7 @@ use super::source::{from_toml, nearest, text_of};
 use crate::defaults::MAX_DOCUMENT_BYTES;
 use crate::diff::{DiffSide, unified_diff};
 use crate::error::ScenarioError;
-use crate::generate::{self, GENERATORS, served_bytes};
+use crate::generate::{self, GENERATORS, served_bytes, served_table_bytes};
 use crate::input::{ChangedFile, Fact, Input, InputData, Recipe, class_of, diff_carrier};
 use crate::{document_file, regular_file, repository};
 
@@ -140,6 +140,13 @@ fn at_path(source: &SourceText<'_>, raw: &RawInput, error: ScenarioError) -> Sce
 pub(crate) fn natural_class(data: &InputData) -> Class {
     match data.recipe {
         Recipe::Document => Class::Document,
+        Recipe::Records => class_of(
+            data.tables
+                .iter()
+                .map(served_table_bytes)
+                .max()
+                .unwrap_or(0),
+        ),
         Recipe::Review => {
             let texts = data
                 .files
@@ -353,9 +360,8 @@ fn review_of(texts: &BTreeMap<&str, &str>) -> InputData {
         })
         .collect();
     InputData {
-        recipe: Recipe::Review,
         files,
-        documents: Vec::new(),
+        ..InputData::empty(Recipe::Review)
     }
 }
 
@@ -368,6 +374,9 @@ fn facts(source: &SourceText<'_>, raw: &[RawFact], data: &InputData) -> Checked<
     }
     for document in &data.documents {
         carriers.insert(document.name.clone(), &document.text);
+    }
+    for table in &data.tables {
+        carriers.insert(table.name.clone(), &table.text);
     }
     raw.iter().map(|raw| fact(source, raw, &carriers)).collect()
 }

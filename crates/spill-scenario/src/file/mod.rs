@@ -3,6 +3,7 @@
 mod check;
 mod configurations;
 mod inputs;
+mod policy;
 mod raw;
 mod source;
 

@@ -70,6 +70,7 @@ pub(super) struct RawModel {
     pub(super) max_findings: Option<Spanned<u64>>,
     #[serde(default)]
     pub(super) patterns: Vec<Spanned<String>>,
+    pub(super) composite: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,6 +90,11 @@ pub(super) struct RawConfiguration {
     pub(super) shipped: Option<Spanned<bool>>,
     pub(super) enabled: Option<Spanned<bool>>,
     pub(super) threshold_bytes: Option<Spanned<Size>>,
+    pub(super) policy: Option<Spanned<String>>,
+    pub(super) store: Option<Spanned<String>>,
+    pub(super) preview_share: Option<Spanned<f64>>,
+    #[serde(default)]
+    pub(super) options: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
 }

@@ -70,6 +70,7 @@ fn explain(source: &SourceText<'_>, error: &toml::de::Error) -> ScenarioError {
                 "expected a whole number that fits",
             )
         });
+    let message = message.replace("expected f64", "expected a number");
     source.invalid(span, message, "scenarios/README.md describes every key")
 }
 

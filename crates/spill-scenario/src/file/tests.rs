@@ -81,6 +81,9 @@ fn what_is_left_out_has_the_defaults() {
     assert_eq!(scenario.model.population, defaults::POPULATION.into());
     assert_eq!(scenario.configurations[1].threshold_bytes, Some(131_072));
     assert_eq!(scenario.inputs[0].class, spill_record::Class::Small);
+    assert!(!scenario.model.composite);
+    let composite = format!("{PLAIN}[model]\ncomposite = true\n");
+    assert!(load_text(composite).expect("a scenario").model.composite);
 }
 
 #[test]
@@ -153,6 +156,14 @@ fn impossible_values() {
         table("[limits]\nmax_runs = 9"),
         table("[model]\nslice_bytes = 0"),
         table("[model]\nname = \"a b\""),
+        table("[model]\ncomposite = \"yes\""),
+        format!(
+            "a document with a composite tool\n    {}",
+            error_of(format!(
+                "{}\n[model]\ncomposite = true\n",
+                PLAIN.replace("recipe = \"review\"", "recipe = \"document\"")
+            ))
+        ),
         table("[model]\npatterns = [\"(open\"]"),
         table("[model]\npopulation = { selective = 0.6, hasty = 0.1 }"),
         table("[model]\npopulation = { selective = 1.5, hasty = -0.5 }"),
@@ -213,10 +224,162 @@ fn configurations_that_make_no_ladder() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// The plain scenario's candidate with these lines in place of its threshold.
+fn candidate(lines: &str) -> String {
+    PLAIN.replace("threshold_bytes = \"128KiB\"\n", &format!("{lines}\n"))
+}
+
+/// The variables that these lines of a candidate make, and its label.
+fn check_settings(lines: &str, label: &str, env: &[(&str, &str)]) {
+    let scenario = load_text(candidate(lines)).expect("a scenario");
+    let made = &scenario.configurations[1];
+    let share = made.preview_share;
+    assert_eq!(
+        format!(
+            "{} {} {share:?} {:?}",
+            made.policy, made.store, made.threshold_bytes
+        ),
+        label,
+        "{lines}"
+    );
+    let made: Vec<(&str, &str)> = made
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(made, env, "{lines}");
+}
+
+#[test]
+fn settings_of_a_policy_become_variables() {
+    const POLICY: &str = "SPILLGATE_POLICY";
+    const OPTIONS: &str = "SPILLGATE_POLICY_OPTIONS";
+    check_settings(
+        "threshold_bytes = 5",
+        "workflow-step memory None Some(5)",
+        &[],
+    );
+    check_settings(
+        "threshold_bytes = 5\npolicy = \"workflow-step\"\nstore = \"memory\"\noptions = {}",
+        "workflow-step memory None Some(5)",
+        &[],
+    );
+    check_settings(
+        "threshold_bytes = \"32KiB\"\npolicy = \"inline-cap\"",
+        "inline-cap memory None Some(32768)",
+        &[
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{"maxInlineBytes":32768}"#),
+        ],
+    );
+    check_settings(
+        "policy = \"inline-cap\"\noptions = { layout = \"glued\", maxInlineBytes = 0 }",
+        "inline-cap memory None Some(0)",
+        &[
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{"layout":"glued","maxInlineBytes":0}"#),
+        ],
+    );
+    check_settings(
+        "threshold_bytes = 10240\npolicy = \"envelope\"\nstore = \"file\"\npreview_share = 1\n\
+         options = { maxPayloadBytes = 10240, previewShare = 1.0 }",
+        "envelope file Some(1.0) Some(10240)",
+        &[
+            (POLICY, "envelope"),
+            (OPTIONS, r#"{"maxPayloadBytes":10240,"previewShare":1.0}"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}"),
+        ],
+    );
+    check_settings(
+        "policy = \"envelope\"\noptions = { maxPayloadBytes = 9, storage = \"filesystem\" }",
+        "envelope file None Some(9)",
+        &[
+            (POLICY, "envelope"),
+            (OPTIONS, r#"{"maxPayloadBytes":9}"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}"),
+        ],
+    );
+    check_settings(
+        "enabled = false\npolicy = \"inline-cap\"\nstore = \"file\"\npreview_share = 0.25",
+        "inline-cap file Some(0.25) None",
+        &[
+            ("CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED", "false"),
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{"previewShare":0.25}"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}"),
+        ],
+    );
+    check_settings(
+        "threshold_bytes = 7\npolicy = \"inline-cap\"\nstore = \"file\"\n\
+         env = { SPILLGATE_POLICY_OPTIONS = '{ \"maxInlineBytes\": 7 }', \
+         SPILLGATE_STORE_DIR = \"{state}/results\", SPILLGATE_TURN_BYTES = \"9\" }",
+        "inline-cap file None Some(7)",
+        &[
+            (POLICY, "inline-cap"),
+            (OPTIONS, r#"{ "maxInlineBytes": 7 }"#),
+            ("SPILLGATE_STORE", "file"),
+            ("SPILLGATE_STORE_DIR", "{state}/results"),
+            ("SPILLGATE_TURN_BYTES", "9"),
+        ],
+    );
+}
+
+#[test]
+fn settings_of_a_policy_that_contradict_each_other() {
+    let of = |lines: &str| format!("{lines:?}\n    {}", error_of(candidate(lines)));
+    let capped = |lines: &str| of(&format!("threshold_bytes = 9\n{lines}"));
+    let cap = |lines: &str| capped(&format!("policy = \"inline-cap\"\n{lines}"));
+    let envelope = |lines: &str| capped(&format!("policy = \"envelope\"\n{lines}"));
+    let lines = [
+        capped("policy = \"inline-cups\""),
+        capped("policy = \"head-tail\""),
+        capped("policy = 5"),
+        capped("store = \"files\""),
+        capped("store = \"redis\""),
+        capped("store = \"file\""),
+        capped("preview_share = 0.5"),
+        capped("options = { maxInlineBytes = 9 }"),
+        of("policy = \"inline-cap\""),
+        of("policy = \"envelope\"\noptions = { previewItems = 3 }"),
+        of("enabled = false\nthreshold_bytes = 9\npolicy = \"inline-cap\""),
+        cap("preview_share = 0"),
+        cap("preview_share = 1.01"),
+        cap("preview_share = nan"),
+        cap("preview_share = \"half\""),
+        cap("preview_share = 0.5\noptions = { previewShare = 0.6 }"),
+        cap("options = { maxInlineBytes = 10 }"),
+        cap("options = { maxInlineBytes = \"9\" }"),
+        cap("options = { maxInlineBytes = -9 }"),
+        cap("options = { since = 2026-01-01 }"),
+        cap("options = { ratio = inf }"),
+        cap("options = 5"),
+        envelope("options = { maxPayloadBytes = 10 }"),
+        envelope("options = { storagePath = \"cache\" }"),
+        envelope("options = { storage = \"disk\" }"),
+        envelope("store = \"memory\"\noptions = { storage = \"filesystem\" }"),
+        capped("env = { SPILLGATE_POLICY = \"inline-cap\" }"),
+        capped("env = { SPILLGATE_STORE = \"file\" }"),
+        capped("env = { SPILLGATE_STORE_DIR = \"cache\" }"),
+        capped("env = { SPILLGATE_POLICY_OPTIONS = '{\"layout\":\"glued\"}' }"),
+        cap("env = { SPILLGATE_POLICY = \"envelope\" }"),
+        cap("env = { SPILLGATE_POLICY = \"\" }"),
+        cap("env = { SPILLGATE_POLICY_OPTIONS = '{\"maxInlineBytes\":10}' }"),
+        cap("env = { SPILLGATE_POLICY_OPTIONS = 'open' }"),
+        cap("store = \"file\"\nenv = { SPILLGATE_STORE_DIR = \"cache\" }"),
+        cap("env = { CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED = \"false\" }"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
 #[test]
 fn settings_that_only_the_subject_can_judge_are_left_to_it() {
     let refused = "shipped = true\nenv = { CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED = \"perhaps\" }";
     load_text(PLAIN.replace("shipped = true", refused)).expect("a scenario");
+    let unknown = "threshold_bytes = 9\npolicy = \"envelope\"\noptions = { previewRows = 3 }";
+    load_text(candidate(unknown)).expect("a scenario");
 }
 
 #[test]
@@ -329,6 +492,88 @@ fn the_checked_in_scenarios_load_from_disk_as_they_are_built_in() {
         from_disk,
         crate::built_in().expect("the built-in scenarios load")
     );
+}
+
+fn checked_in(name: &str) -> Scenario {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    load(&root.join(name)).expect("a scenario")
+}
+
+/// Name, policy, store and limit of each configuration.
+fn configurations_of(scenario: &Scenario) -> Vec<String> {
+    let shown = scenario.configurations.iter().map(|one| {
+        let limit = one.threshold_bytes.map_or(0, |limit| limit);
+        format!("{} {} {} {limit}", one.name, one.policy, one.store)
+    });
+    shown.collect()
+}
+
+#[test]
+fn the_policies_are_compared_on_the_built_in_inputs() {
+    let pairs = [
+        ("policies.toml", "review.toml"),
+        ("policies-document.toml", "document.toml"),
+    ];
+    let scenarios: Vec<_> = pairs
+        .iter()
+        .map(|(name, like)| {
+            let (scenario, like) = (checked_in(name), checked_in(like));
+            let same = Scenario {
+                name: like.name.clone(),
+                configurations: like.configurations.clone(),
+                ..scenario.clone()
+            };
+            assert_eq!(same, like, "{name}");
+            scenario
+        })
+        .collect();
+    assert_eq!(
+        configurations_of(&scenarios[0]),
+        [
+            "off workflow-step memory 0",
+            "workflow-step workflow-step memory 32768",
+            "inline-cap inline-cap memory 32768",
+            "envelope envelope memory 32768",
+            "inline-cap-file inline-cap file 32768",
+        ]
+    );
+    let options = crate::PlanOptions {
+        base_seed: 1,
+        stage: crate::Stage::Full,
+        repetitions: None,
+    };
+    let plan = crate::expand(scenarios, options).expect("they fit into one plan");
+    assert_eq!(plan.record.runs.len(), 100);
+}
+
+#[test]
+fn records_are_replayed_at_four_sizes_and_each_policys_default() {
+    let scenario = checked_in("records.toml");
+    let mut shown = configurations_of(&scenario);
+    assert_eq!(shown.remove(0), "off workflow-step memory 0");
+    let limits = |policy: &str| -> Vec<u64> {
+        let of = scenario
+            .configurations
+            .iter()
+            .filter(|one| one.policy == policy && one.enabled);
+        of.filter_map(|one| one.threshold_bytes).collect()
+    };
+    let sizes = [10, 15, 20, 25].map(|size| size * 1024);
+    for (policy, default) in [
+        ("workflow-step", 131_072),
+        ("inline-cap", 50_000),
+        ("envelope", 10_240),
+    ] {
+        let mut expected: Vec<u64> = sizes.into_iter().filter(|size| *size != default).collect();
+        expected.insert(0, default);
+        assert_eq!(limits(policy), expected, "{policy}");
+    }
+    let of_default = &scenario.configurations[1];
+    assert!(of_default.shipped && of_default.env.is_empty());
+    assert_eq!(scenario.inputs[0].facts.len(), 19);
+    assert_eq!(scenario.inputs[0].class, spill_record::Class::Large);
+    let natural = super::natural_class(&scenario.inputs[0].data);
+    assert_eq!(natural, scenario.inputs[0].class);
 }
 
 #[test]

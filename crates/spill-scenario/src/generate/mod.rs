@@ -8,6 +8,7 @@
 //! | `review-medium` | 6 (1 new) | four of 44 to 100 KiB, one new of 52 KiB (file and diff), one of 8 KiB; none above 128 KiB | 29: 16 in diffs, 13 only in files |
 //! | `review-large` | 4 (1 new) | 260, 170 and, new, 135 KiB (file and diff), one of 12 KiB | 19: 12 in diffs, 7 only in files |
 //! | `handbook` | 1 document | 100 KiB | 53: 27 headings, 26 key sentences |
+//! | `records` | 3: rows, a log, an export | 1,500 rows in 256,000 bytes, 96 KiB, 64 KiB | 19: 7 that a list and a start show, 12 in rows and lines |
 //!
 //! A fact *only in a file* stands in the item next to a changed one, some hundred bytes outside
 //! the diff's context: reading the diff alone does not find it, reading around the hunk does.
@@ -19,6 +20,7 @@ mod change;
 mod defect;
 mod document;
 mod python_code;
+mod records;
 mod rng;
 mod rust_code;
 mod words;
@@ -29,7 +31,10 @@ use rng::Rng;
 use words::UniqueNames;
 
 use crate::canary::weave;
-use crate::input::{ChangedFile, Document, Fact, InputData, Recipe, place_of};
+use crate::input::{
+    ChangedFile, Document, Fact, InputData, LIST_OF_TABLES, Recipe, Table, TableFormat, place_of,
+};
+use crate::served::list_bytes;
 
 /// A generated input: data, facts, and the files as they were before the change.
 pub(crate) struct Generated {
@@ -41,8 +46,13 @@ pub(crate) struct Generated {
 }
 
 /// Names that a scenario can ask for, in the order of the table above.
-pub(crate) const GENERATORS: &[&str] =
-    &["review-small", "review-medium", "review-large", "handbook"];
+pub(crate) const GENERATORS: &[&str] = &[
+    "review-small",
+    "review-medium",
+    "review-large",
+    "handbook",
+    "records",
+];
 
 /// The seeds of the built-in inputs.
 #[cfg(test)]
@@ -126,6 +136,9 @@ pub(crate) fn generate(name: &str, seed: u64) -> Option<Generated> {
     if name == "handbook" {
         return Some(handbook(seed));
     }
+    if name == "records" {
+        return Some(records(seed));
+    }
     let mut rng = Rng::new(seed, name);
     let mut unique = UniqueNames::default();
     let mut number = 0;
@@ -134,6 +147,7 @@ pub(crate) fn generate(name: &str, seed: u64) -> Option<Generated> {
             recipe: Recipe::Review,
             files: Vec::new(),
             documents: Vec::new(),
+            tables: Vec::new(),
         },
         facts: Vec::new(),
         #[cfg(test)]
@@ -193,6 +207,7 @@ fn handbook(seed: u64) -> Generated {
         data: InputData {
             recipe: Recipe::Document,
             files: Vec::new(),
+            tables: Vec::new(),
             documents: vec![Document {
                 name: NAME.to_owned(),
                 title: document::TITLE.to_owned(),
@@ -202,6 +217,48 @@ fn handbook(seed: u64) -> Generated {
         facts,
         #[cfg(test)]
         before: Vec::new(),
+    }
+}
+
+fn records(seed: u64) -> Generated {
+    let tables = records::generate_tables(seed);
+    let mut data = InputData::empty(Recipe::Records);
+    data.tables = tables.iter().map(|one| one.table.clone()).collect();
+    let list_bytes = list_bytes(&data);
+    let mut facts = Vec::new();
+    let mut push = |stem: &str, expect: &str, carrier: &str, carrier_bytes, place| {
+        facts.push(Fact {
+            id: format!("{:02}-{stem}", facts.len() + 1),
+            expect: expect.to_owned(),
+            carrier: carrier.to_owned(),
+            carrier_bytes,
+            place,
+        });
+    };
+    for table in &data.tables {
+        let expect = format!("{}: rows: {}", table.name, table.rows);
+        push("rows", &expect, LIST_OF_TABLES, list_bytes, None);
+    }
+    for one in &tables {
+        let bytes = served_table_bytes(&one.table);
+        for (stem, expect, at) in &one.facts {
+            let place = place_of(*at, one.table.text.len());
+            push(stem, expect, &one.table.name, bytes, Some(place));
+        }
+    }
+    Generated {
+        data,
+        facts,
+        #[cfg(test)]
+        before: Vec::new(),
+    }
+}
+
+/// Bytes of a table as served; the same for every canary seed.
+pub(crate) fn served_table_bytes(table: &Table) -> u64 {
+    match table.format {
+        TableFormat::Rows | TableFormat::Csv => table.text.len() as u64,
+        TableFormat::Log => served_bytes(&table.text),
     }
 }
 

@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
 use regex::Regex;
-use spill_record::FactPlace;
+use spill_record::{Class, FactPlace, FactsOrigin};
 
 use super::*;
-use crate::input::diff_carrier;
+use crate::input::{Input, diff_carrier};
+use crate::served::ServedInput;
 
 /// The reading rules of the simulated model, written a second time as an independent check.
 const REVIEW_RULES: &[(&str, &str)] = &[
@@ -297,6 +298,110 @@ fn the_tables_counts_hold() {
     assert_eq!(count("review-medium"), (29, 16));
     assert_eq!(count("review-large"), (19, 12));
     assert_eq!(count("handbook"), (53, 0));
+    assert_eq!(count("records"), (19, 0));
+}
+
+#[test]
+fn records_have_the_sizes_and_forms_that_the_table_says() {
+    let generated = built("records");
+    let tables = &generated.data.tables;
+    let shown: Vec<_> = tables
+        .iter()
+        .map(|table| (&*table.name, table.format, table.text.len()))
+        .collect();
+    assert_eq!(shown[0], ("orders", TableFormat::Rows, 256_000));
+    assert_eq!((shown[1].0, shown[1].1), ("payments.log", TableFormat::Log));
+    assert!(shown[1].2.abs_diff(96 * KIB) < 100, "{shown:?}");
+    assert_eq!(
+        (shown[2].0, shown[2].1),
+        ("shipments.csv", TableFormat::Csv)
+    );
+    assert!(shown[2].2.abs_diff(64 * KIB) < 100, "{shown:?}");
+
+    // What is served keeps its form: JSON of one line, as many columns in each row of the export.
+    let input = Input {
+        name: "records".to_owned(),
+        class: Class::Large,
+        data: generated.data.clone(),
+        facts: generated.facts.clone(),
+        facts_origin: FactsOrigin::Scenario,
+        notes: Vec::new(),
+    };
+    let served = ServedInput::new(&input, 3);
+    let orders = served.table(TableFormat::Rows, "orders").expect("served");
+    let rows: Vec<serde_json::Value> = serde_json::from_str(orders).expect("JSON");
+    assert_eq!(rows.len(), 1_500);
+    assert_eq!(serde_json::to_string(&rows).expect("JSON"), **orders);
+    assert!(!orders.contains('\n'));
+    let shipments = served
+        .table(TableFormat::Csv, "shipments.csv")
+        .expect("served");
+    assert!(shipments.lines().all(|line| line.split(',').count() == 8));
+    let log = served
+        .table(TableFormat::Log, "payments.log")
+        .expect("served");
+    for (table, text) in tables.iter().zip([orders, log, shipments]) {
+        assert_eq!(served_table_bytes(table), text.len() as u64);
+        let header = u64::from(table.format == TableFormat::Csv);
+        if table.format != TableFormat::Rows {
+            let lines = crate::strip_canaries(text).lines().count() as u64;
+            assert_eq!(lines, table.rows + header);
+        }
+        // A canary stands in every stretch of two KiB.
+        for stretch in text.as_bytes().chunks(2048) {
+            let stretch = String::from_utf8_lossy(stretch);
+            let has_canary = stretch.match_indices("sgc").count() > 0;
+            assert!(has_canary || stretch.len() < 1024, "{}", table.name);
+        }
+    }
+    assert_eq!(served.table(TableFormat::Csv, "orders"), None);
+}
+
+#[test]
+fn facts_of_records_stand_in_their_tables_and_at_all_places() {
+    let generated = built("records");
+    for fact in &generated.facts {
+        let Some(table) = generated
+            .data
+            .tables
+            .iter()
+            .find(|table| table.name == fact.carrier)
+        else {
+            assert_eq!(fact.carrier, LIST_OF_TABLES);
+            continue;
+        };
+        assert_eq!(fact.carrier_bytes, served_table_bytes(table));
+        assert!(fact.expect.starts_with(&format!("{}: ", table.name)));
+    }
+    let at = |place| {
+        let of = generated
+            .facts
+            .iter()
+            .filter(|fact| fact.place == Some(place));
+        of.count()
+    };
+    assert_eq!(
+        (
+            at(FactPlace::Beginning),
+            at(FactPlace::Middle),
+            at(FactPlace::End)
+        ),
+        (6, 7, 3)
+    );
+    // One of each in the rows and lines: nothing else looks like it.
+    let text = |name: &str| {
+        let found = generated
+            .data
+            .tables
+            .iter()
+            .find(|table| table.name == name);
+        found.expect("there").text.as_str()
+    };
+    assert_eq!(text("orders").matches("disputed").count(), 1);
+    assert_eq!(text("orders").matches("audit").count(), 3);
+    assert_eq!(text("shipments.csv").matches("lost").count(), 2);
+    assert_eq!(text("shipments.csv").matches("audit").count(), 1);
+    assert_eq!(text("payments.log").matches(" ERROR ").count(), 5);
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn scenario(name: &str, inputs: &[&str]) -> Scenario {
             data: InputData {
                 recipe: Recipe::Document,
                 files: Vec::new(),
+                tables: Vec::new(),
                 documents: vec![Document {
                     name: "d.md".to_owned(),
                     title: "D".to_owned(),

@@ -11,4 +11,5 @@ mod planted_faults;
 mod processes;
 mod program;
 mod schemas;
+mod step_settings;
 mod structure;

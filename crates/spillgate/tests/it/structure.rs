@@ -9,8 +9,9 @@ use spill_engine as engine;
 use crate::program::repository;
 
 /// Which crates of ours each crate may use, and whether it may use tokio.
-const MAY_USE: [(&str, &[&str], bool); 11] = [
+const MAY_USE: [(&str, &[&str], bool); 12] = [
     ("spill-engine", &[], false),
+    ("spill-store-object", &["spill-engine"], false),
     ("spill-tokens", &[], false),
     ("spill-record", &[], false),
     ("spill-scenario", &["spill-record"], false),

@@ -144,28 +144,6 @@ impl Disk {
         rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Gives `from` the name `to`, which nothing may have.
-    pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let directory = &self.directory;
-        let renamed = ask(Ask::Rename, || {
-            rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
-        });
-        match renamed {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(StoreError::Taken),
-            // File systems without this flag: a link refuses an existing name as well.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                let linked = ask(Ask::Rename, || {
-                    rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())
-                });
-                linked.map_err(|error| failed("naming a file", error))?;
-                self.remove(from);
-                Ok(())
-            }
-            Err(error) => Err(failed("naming a file", error)),
-        }
-    }
-
     /// True when the file was there and is gone.
     pub(super) fn remove(&self, name: &str) -> bool {
         ask(Ask::Remove, || {
@@ -242,6 +220,29 @@ impl Locked<'_> {
             return Ok(number(used));
         }
         self.recount()
+    }
+
+    /// Gives `from` the name `to`, which nothing may have. Under the lock, so that no listing misses a file that changes its
+    /// name meanwhile.
+    pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let directory = &self.disk.directory;
+        let renamed = ask(Ask::Rename, || {
+            rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
+        });
+        match renamed {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(StoreError::Taken),
+            // File systems without this flag: a link refuses an existing name as well.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                let linked = ask(Ask::Rename, || {
+                    rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())
+                });
+                linked.map_err(|error| failed("naming a file", error))?;
+                self.disk.remove(from);
+                Ok(())
+            }
+            Err(error) => Err(failed("naming a file", error)),
+        }
     }
 
     pub(super) fn set_used(&self, used: u64) -> Result<(), StoreError> {

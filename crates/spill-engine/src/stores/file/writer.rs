@@ -129,16 +129,13 @@ impl Writer {
     }
 
     pub(super) fn finish(&mut self, locator: String) -> Result<StoredItem, StoreError> {
-        let description = self.describe()?;
+        let (description, takes) = self.describe()?;
         ask(Ask::Truncate, || {
             rustix::fs::ftruncate(&self.file, self.written)
         })
         .map_err(|error| failed("ending a result", error))?;
         self.flush()?;
-        let data = file_name::data(self.name.key, &self.name.suffix);
-        self.disk
-            .rename(&file_name::arriving(self.name.key), &data)?;
-        self.made = Made::Named;
+        self.name(takes)?;
         if self.options.durability == Durability::Power {
             ask(Ask::Flush, || rustix::fs::fsync(&self.disk.directory))
                 .map_err(|error| failed("flushing the directory", error))?;
@@ -157,8 +154,23 @@ impl Writer {
         Ok(bytes)
     }
 
-    /// Writes the description and settles what was reserved.
-    fn describe(&mut self) -> Result<Description, StoreError> {
+    /// Names the item, which takes `takes` bytes, and settles what was reserved.
+    fn name(&mut self, takes: u64) -> Result<(), StoreError> {
+        let data = file_name::data(self.name.key, &self.name.suffix);
+        let locked = self.disk.locked()?;
+        locked.rename(&file_name::arriving(self.name.key), &data)?;
+        self.made = Made::Named;
+        let unused = self.reserved.saturating_sub(takes);
+        if unused > 0 {
+            locked.give_back(unused);
+        }
+        drop(locked);
+        self.reserved = takes;
+        Ok(())
+    }
+
+    /// Writes the description; the bytes that it and the data take.
+    fn describe(&mut self) -> Result<(Description, u64), StoreError> {
         let sums = std::mem::take(&mut self.sums).finish();
         let description = Description::new(&self.head, &self.name.suffix, self.written, sums);
         let bytes = description.encode();
@@ -171,12 +183,7 @@ impl Writer {
                 .map_err(|error| failed("flushing a description", error))?;
         }
         let takes = self.written + bytes.len() as u64;
-        let unused = self.reserved.saturating_sub(takes);
-        if unused > 0 {
-            self.disk.locked()?.give_back(unused);
-        }
-        self.reserved = takes;
-        Ok(description)
+        Ok((description, takes))
     }
 
     fn flush(&self) -> Result<(), StoreError> {
