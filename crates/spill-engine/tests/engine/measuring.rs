@@ -49,6 +49,20 @@ fn a_rare_control_is_found_wherever_it_stands() {
 }
 
 #[test]
+fn controls_of_all_kinds_are_told_apart() {
+    // Six controls, and two line feeds times three tabs are six as well.
+    check_size("\n\n\t\t\t\u{1}");
+    check_size("\n\t\r\u{1}");
+    for length in [5, 127, 128, 200, 300] {
+        check_size(&format!("\u{1}{}", " !\u{1f}".repeat(length)));
+        check_size(&format!(
+            "\u{b}\u{e}\u{7}{}",
+            "\u{8}\u{c}\t ".repeat(length)
+        ));
+    }
+}
+
+#[test]
 fn lines_are_counted_by_their_ends() {
     check_lines("", 0);
     check_lines("a", 1);

@@ -91,6 +91,17 @@ fn plain_text_shows_1024_bytes_of_both_ends() {
     assert_eq!(fields["size_bytes"], 9_000);
 }
 
+/// Each takes one byte more than it has, and so leaves room for both ends whole.
+#[test]
+fn short_escapes_leave_room_for_1024_bytes_of_both_ends() {
+    for escaped in ["\n", "\t", "\r", "\u{8}", "\u{c}"] {
+        let text = format!("a{escaped}").repeat(5_000);
+        let fields = summary(&admit(&step(low()), 0, text));
+        assert_eq!(ends(&fields, "head").len(), 1_024, "{escaped:?}");
+        assert_eq!(ends(&fields, "tail").len(), 1_024, "{escaped:?}");
+    }
+}
+
 #[test]
 fn size_and_lines_are_those_of_the_stored_text() {
     for (text, lines) in [
@@ -202,7 +213,9 @@ fn quotes_at_the_ends_do_not_make_the_request_longer() {
     );
     check_bounds(&admitted);
     let fields = summary(&admitted);
-    assert!(!ends(&fields, "head").is_empty() && !ends(&fields, "tail").is_empty());
+    // Neither end takes what is the other's.
+    let (head, tail) = (ends(&fields, "head").len(), ends(&fields, "tail").len());
+    assert!(head > 600 && head.abs_diff(tail) <= 4, "{head} {tail}");
 }
 
 #[test]
