@@ -75,7 +75,7 @@ fn command(level: &str, title: &str, message: &str) -> String {
 /// decision. `report` is the path of the HTML report.
 #[must_use]
 pub fn github_outputs(verdict: &Verdict, report: &str) -> String {
-    let threshold = match (verdict.decision, verdict.proposed) {
+    let threshold = match (verdict.decision, &verdict.proposed) {
         (Decision::None, _) | (_, None) => String::new(),
         (Decision::Keep | Decision::Change | Decision::Disable, Some(proposed)) => {
             match proposed.threshold_bytes {

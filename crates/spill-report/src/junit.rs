@@ -36,7 +36,7 @@ fn decision(verdict: &Verdict) -> TestSuite {
     case.add_property(property("decision", verdict.decision.as_str()));
     case.add_property(property("exit_code", verdict.exit_code().to_string()));
     if let (Some(proposed), Decision::Keep | Decision::Change) =
-        (verdict.proposed, verdict.decision)
+        (&verdict.proposed, verdict.decision)
     {
         add_number(&mut case, "threshold_bytes", proposed.threshold_bytes);
     }

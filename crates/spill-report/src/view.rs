@@ -266,7 +266,7 @@ fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
     let profile = |profile: &spill_verdict::ProfileVerdict| Profile {
         name: plain(&profile.profile),
         share: share(&profile.profile),
-        decision: decision_words(profile.decision, profile.proposed, verdict),
+        decision: decision_words(profile.decision, profile.proposed.as_ref()),
         class: profile.decision.as_str(),
         pairs: if profile.extra_pairs > 0 {
             format!(
@@ -282,15 +282,10 @@ fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
     verdict.profiles.iter().map(profile).collect()
 }
 
-fn decision_words(decision: Decision, proposed: Option<Proposed>, verdict: &Verdict) -> String {
-    let name = |proposed: Option<Proposed>| {
-        let threshold = proposed.and_then(|p| p.threshold_bytes);
-        let found = verdict
-            .candidates
-            .iter()
-            .find(|c| c.threshold_bytes == threshold);
-        found
-            .map(|c| format!(" {}", plain(&c.configuration)))
+fn decision_words(decision: Decision, proposed: Option<&Proposed>) -> String {
+    let name = |proposed: Option<&Proposed>| {
+        let name = proposed.and_then(|proposed| proposed.configuration.as_ref());
+        name.map(|name| format!(" {}", plain(name)))
             .unwrap_or_default()
     };
     match decision {

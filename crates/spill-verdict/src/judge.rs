@@ -46,7 +46,7 @@ pub fn judge(set: &RunSet) -> Verdict {
         decision: climb.decision,
         sentence: String::new(),
         shipped: ladder::shipped(plan),
-        proposed: climb.proposed,
+        proposed: climb.proposed.clone(),
         exit_code: exit::INTERNAL,
         candidates,
         denominators: inventory.denominators,

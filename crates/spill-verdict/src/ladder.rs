@@ -208,6 +208,7 @@ pub(crate) fn climb(plan: &PlanRecord, candidates: &mut [CandidateVerdict]) -> C
     Climb {
         decision,
         proposed: Some(Proposed {
+            configuration: None,
             enabled: false,
             threshold_bytes: None,
         }),
@@ -233,6 +234,7 @@ fn accept(
         format!("for {name} {}", candidate.words)
     };
     let proposed = Proposed {
+        configuration: Some(candidate.configuration.clone()),
         enabled: true,
         threshold_bytes: candidate.threshold_bytes,
     };
@@ -243,12 +245,17 @@ fn accept(
     }
 }
 
+/// `words`, then the reasons of the first broken candidates; the tables have those of all.
 fn after(words: String, broken: &[String]) -> String {
-    if broken.is_empty() {
-        words
-    } else {
-        format!("{words}. {}", broken.join(". "))
+    const NAMED: usize = 3;
+    let mut sentences = vec![words];
+    sentences.extend(broken.iter().take(NAMED).cloned());
+    match broken.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => sentences.push("One more candidate is broken".to_owned()),
+        more => sentences.push(format!("{more} more candidates are broken")),
     }
+    sentences.join(". ")
 }
 
 /// A configuration by name and threshold.

@@ -8,9 +8,13 @@ use crate::words::{figure, figure_beside, percent, plain};
 /// Columns of the terminal that the table fits.
 const WIDTH: u16 = 80;
 
+/// Candidates that fit beside each other; more of them stand below each other.
+const BESIDE: usize = 3;
+
 /// Rules × candidates as plain text, at most 80 columns wide, without a line feed at the end.
 ///
-/// Each cell has the state, the deciding number with its limit and n, and the input that decides.
+/// Each cell has the state, the deciding number with its limit and n, and the input that decides; of
+/// more than three candidates, each has a row, and a cell the state and the number.
 #[must_use]
 pub fn terminal_table(verdict: &Verdict) -> String {
     let mut table = Table::new();
@@ -18,6 +22,19 @@ pub fn terminal_table(verdict: &Verdict) -> String {
         .load_style(UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH);
+    if verdict.candidates.len() > BESIDE {
+        a_row_each(&mut table, verdict);
+    } else {
+        a_column_each(&mut table, verdict);
+    }
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+fn a_column_each(table: &mut Table, verdict: &Verdict) {
     let heads = verdict
         .candidates
         .iter()
@@ -30,19 +47,49 @@ pub fn terminal_table(verdict: &Verdict) -> String {
             .map(|candidate| cell(candidate, rule));
         table.add_row(std::iter::once(format!("{} {}", rule.number(), rule.title())).chain(cells));
     }
-    let sums = verdict.candidates.iter().map(|candidate| {
-        if candidate.considered {
-            candidate.state.words().to_uppercase()
-        } else {
-            format!("{} (not reached)", candidate.state.words())
-        }
-    });
+    let sums = verdict.candidates.iter().map(sum);
     table.add_row(std::iter::once("candidate".to_owned()).chain(sums));
-    let lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
-    lines.join("\n")
+}
+
+fn a_row_each(table: &mut Table, verdict: &Verdict) {
+    let heads = Rule::ALL.map(|rule| format!("{} {}", rule.number(), rule.title()));
+    table.set_header(
+        std::iter::once("candidate".to_owned())
+            .chain(heads)
+            .chain(["all rules".to_owned()]),
+    );
+    for candidate in &verdict.candidates {
+        let cells = Rule::ALL.map(|rule| match candidate.deciding(rule) {
+            None => State::NotRun.words().to_owned(),
+            Some(row) => match (row.state, numbers(row)) {
+                (State::NotApplicable, _) | (_, None) => row.state.words().to_owned(),
+                (state, Some((observed, _))) => {
+                    // The head says what is counted.
+                    let number = match row.rule {
+                        Rule::SuccessRate => &*observed,
+                        Rule::IterationLimit
+                        | Rule::InputTokens
+                        | Rule::Quality
+                        | Rule::NothingLeaks => observed.split(' ').next().unwrap_or_default(),
+                    };
+                    format!("{}\n{number}", state.words())
+                }
+            },
+        });
+        table.add_row(
+            std::iter::once(plain(&candidate.configuration))
+                .chain(cells)
+                .chain([sum(candidate)]),
+        );
+    }
+}
+
+fn sum(candidate: &CandidateVerdict) -> String {
+    if candidate.considered {
+        candidate.state.words().to_uppercase()
+    } else {
+        format!("{} (not reached)", candidate.state.words())
+    }
 }
 
 fn cell(candidate: &CandidateVerdict, rule: Rule) -> String {
@@ -68,17 +115,23 @@ fn cell(candidate: &CandidateVerdict, rule: Rule) -> String {
 /// The deciding number with its limit, such as `1.02× control (limit ≤ 1.1)`.
 #[must_use]
 pub fn deciding_number(row: &RuleVerdict) -> String {
-    let (Some(observed), Some(limit), Some(bound)) = (row.observed, row.limit, row.bound) else {
-        return "not measured".to_owned();
-    };
-    let sign = bound.sign();
+    match (numbers(row), row.bound) {
+        (Some((observed, limit)), Some(bound)) => {
+            format!("{observed} (limit {} {limit})", bound.sign())
+        }
+        (None, _) | (_, None) => "not measured".to_owned(),
+    }
+}
+
+/// The number that decided and its limit, in the rule's own measure.
+fn numbers(row: &RuleVerdict) -> Option<(String, String)> {
+    let (observed, limit) = (row.observed?, row.limit?);
     let beside = figure_beside(observed, limit);
-    let (observed, limit) = match row.rule {
+    Some(match row.rule {
         Rule::SuccessRate => (percent(observed), percent(limit)),
         Rule::IterationLimit => (format!("{beside} new hits"), figure(limit)),
         Rule::InputTokens => (format!("{beside}× control"), figure(limit)),
         Rule::Quality => (format!("{beside} difference"), figure(limit)),
         Rule::NothingLeaks => (format!("{beside} runs"), figure(limit)),
-    };
-    format!("{observed} (limit {sign} {limit})")
+    })
 }

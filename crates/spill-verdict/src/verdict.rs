@@ -5,7 +5,7 @@ use spill_record::{Class, Mode, Stage};
 use crate::rule::{Bound, Rule, State};
 
 /// Version of `verdict.json` that this crate writes; readers accept it and all older ones.
-pub const VERDICT_SCHEMA: u32 = 1;
+pub const VERDICT_SCHEMA: u32 = 2;
 
 /// The JSON Schema of `verdict.json`: the name that it is published under, and its text.
 #[must_use]
@@ -224,8 +224,11 @@ pub struct Shipped {
 }
 
 /// What should ship.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proposed {
+    /// The configuration that should ship; `None` when spilling is to be off.
+    #[serde(default)]
+    pub configuration: Option<String>,
     /// Whether spilling is on.
     pub enabled: bool,
     /// Its threshold; `None` when it is off.

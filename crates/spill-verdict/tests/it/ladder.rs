@@ -32,6 +32,7 @@ fn the_shipped_candidate_is_kept_when_it_holds() {
     assert_eq!(
         verdict.proposed,
         Some(Proposed {
+            configuration: Some("128KiB".to_owned()),
             enabled: true,
             threshold_bytes: Some(131_072)
         })
@@ -55,6 +56,7 @@ fn the_next_candidate_is_tried_after_a_broken_one() {
     assert_eq!(
         verdict.proposed,
         Some(Proposed {
+            configuration: Some("32KiB".to_owned()),
             enabled: true,
             threshold_bytes: Some(32_768)
         })
@@ -79,6 +81,7 @@ fn spilling_is_disabled_when_every_candidate_is_broken() {
     assert_eq!(
         verdict.proposed,
         Some(Proposed {
+            configuration: None,
             enabled: false,
             threshold_bytes: None
         })

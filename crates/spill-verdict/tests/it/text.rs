@@ -29,6 +29,25 @@ fn the_terminal_table() {
     insta::assert_snapshot!("table_disable", terminal_table(&rejected()));
 }
 
+/// The rejected candidates, seven times over.
+fn many() -> Verdict {
+    let mut verdict = rejected();
+    let two = verdict.candidates.clone();
+    for number in 1..7 {
+        for mut candidate in two.clone() {
+            candidate.configuration = format!("policy-{number}-{}", candidate.configuration);
+            verdict.candidates.push(candidate);
+        }
+    }
+    verdict
+}
+
+#[test]
+fn many_candidates_stand_below_each_other() {
+    check_width(&many());
+    insta::assert_snapshot!("table_many", terminal_table(&many()));
+}
+
 #[test]
 fn decision_sentences() {
     let sentence = |case: Case| judge(&case.set).decision_sentence().to_owned();
