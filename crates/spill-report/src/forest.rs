@@ -8,7 +8,10 @@ use crate::pairs::Versus;
 use crate::table::Table;
 
 /// Rows that the drawing has; the table has all.
-const ROWS: usize = 12;
+const ROWS: usize = 16;
+/// Characters that a row's label has at most, and its input's name where there are several.
+const LABEL: usize = 22;
+const INPUT: usize = 10;
 const WIDTH: u32 = 396;
 const LEFT: i32 = 126;
 const RIGHT: i32 = 268;
@@ -35,25 +38,37 @@ pub(crate) struct Forest {
 
 /// The forest plot of all inputs and candidates.
 pub(crate) fn forest(all: &[Versus<'_>], rules: &RulesRecord) -> Forest {
-    let lines: Vec<Line> = all.iter().map(|versus| line(versus, rules)).collect();
+    let is_one_input = all
+        .iter()
+        .all(|versus| std::ptr::eq(versus.input, all[0].input));
+    let lines: Vec<Line> = all
+        .iter()
+        .map(|versus| line(versus, is_one_input, rules))
+        .collect();
     Forest {
         chart: draw(&lines, rules),
         table: table(&lines),
     }
 }
 
-fn line(versus: &Versus<'_>, rules: &RulesRecord) -> Line {
+/// What a row is about: candidates of one input are told apart by their own names alone.
+fn label(versus: &Versus<'_>, is_one_input: bool) -> String {
+    if is_one_input {
+        return shorten(&versus.candidate, LABEL);
+    }
+    let input = shorten(&versus.input.input, INPUT);
+    let room = LABEL - 1 - input.chars().count();
+    format!("{input} {}", shorten(&versus.candidate, room))
+}
+
+fn line(versus: &Versus<'_>, is_one_input: bool, rules: &RulesRecord) -> Line {
     let (limit, relation) = match versus.input.class {
         Class::Small | Class::Medium => (Some(rules.input_tokens_ratio_limit), "≤"),
         Class::Large => (Some(rules.large_input_tokens_ratio_limit), "<"),
         Class::Document => (None, ""),
     };
     Line {
-        label: format!(
-            "{} {}",
-            shorten(&versus.input.input, 13),
-            shorten(&versus.candidate, 9)
-        ),
+        label: label(versus, is_one_input),
         place: versus.place(),
         candidate: versus.candidate.clone(),
         series: versus.series,

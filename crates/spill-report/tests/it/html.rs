@@ -280,3 +280,24 @@ proptest! {
         prop_assert_eq!(rendered(&case.set(|set| set.runs = runs)), before);
     }
 }
+
+#[test]
+fn more_than_three_candidates_are_rows_with_every_rule() {
+    let case = mixed();
+    let mut verdict = judge(&case.set);
+    let two = verdict.candidates.clone();
+    for number in 1..3 {
+        for mut candidate in two.clone() {
+            candidate.configuration = format!("policy-{number}-{}", candidate.configuration);
+            verdict.candidates.push(candidate);
+        }
+    }
+    let html = render(&case.set, &verdict, Context::default()).report_html;
+    let start = html.find("<caption>Candidates × rules").expect("a grid");
+    let grid = &html[start..start + html[start..].find("</table>").expect("its end")];
+    assert_eq!(grid.matches("<th scope=\"row\">").count(), 6);
+    assert_eq!(grid.matches("<td>").count(), 6 * 6);
+    assert!(grid.contains("policy-2-32KiB"));
+    let few = rendered(&case).report_html;
+    assert!(few.contains("<caption>Rules × candidates"));
+}
