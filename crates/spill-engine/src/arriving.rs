@@ -144,9 +144,7 @@ fn valid_start(bytes: &[u8]) -> &str {
 }
 
 fn valid_end(bytes: &[u8]) -> &str {
-    let start = bytes.iter().position(|byte| byte & 0xc0 != 0x80);
-    let chunks = bytes[start.unwrap_or(bytes.len())..].utf8_chunks();
-    let last = chunks.last();
+    let last = bytes.utf8_chunks().last();
     last.filter(|chunk| chunk.invalid().is_empty())
         .map_or("", |chunk| chunk.valid())
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::arriving::ArrivingResult;
 use crate::envelope::{Envelope, EnvelopeOptions, Storage};
 use crate::inline_cap::{InlineCap, InlineCapOptions, OptionsError};
 use crate::measure::Bytes;
@@ -142,6 +143,15 @@ impl Pipeline {
                 additional_contexts,
             },
         }
+    }
+
+    /// Takes a result of `call` while it is still arriving. `None` where that is not possible: a transform has to see it whole
+    /// first, or no policy is around the tool. Then gather it and [`run`](Self::run).
+    pub fn begin<'a>(&'a self, call: Call<'a>) -> Option<Box<dyn ArrivingResult + 'a>> {
+        if !self.transforms.is_empty() {
+            return None;
+        }
+        self.policy_of(call.tool).map(|policy| policy.begin(call))
     }
 
     fn shape(&self, call: &Call<'_>, result: ToolResult) -> Shaped {

@@ -17,6 +17,9 @@ use crate::seen::{Entry, Listed, Outcome, Piece, Seen, Stored, Subject};
 pub(crate) struct Segment {
     pub(crate) start: u64,
     pub(crate) text: String,
+    /// Whether its first and its last line are known to be whole.
+    whole_first: bool,
+    whole_last: bool,
 }
 
 /// Joins head, tail and slices of a stored result where they touch or overlap.
@@ -34,10 +37,13 @@ pub(crate) fn segments(stored: &Stored<'_>) -> Vec<Segment> {
                 // A piece that overlaps within a character does not belong to the same text.
                 last.text
                     .push_str(piece.text.get(known..).unwrap_or_default());
+                last.whole_last = piece.is_lines;
             }
             None => joined.push(Segment {
                 start: range.start,
                 text: piece.text.to_owned(),
+                whole_first: piece.is_lines,
+                whole_last: piece.is_lines,
             }),
         }
     }
@@ -52,8 +58,8 @@ impl Segment {
     /// Which of its ends are cuts in a text of `size` bytes.
     pub(crate) fn cuts(&self, size: u64) -> Cuts {
         Cuts {
-            start: self.start > 0,
-            end: self.end() < size,
+            start: self.start > 0 && !self.whole_first,
+            end: self.end() < size && !self.whole_last,
         }
     }
 }

@@ -32,6 +32,7 @@ mod registry;
 mod reply;
 mod request;
 mod result;
+mod rows_preview;
 mod rules;
 mod run;
 mod seen;

@@ -7,6 +7,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::rows_preview::{Block, announces_rows, blocks};
+
 /// A longer summary is not looked for.
 const SUMMARY_LIMIT: usize = 64 * 1024;
 /// A notice is looked for in this many bytes at the end.
@@ -41,6 +43,8 @@ pub(crate) struct Preview {
     pub(crate) head: String,
     /// What it shows of the end.
     pub(crate) tail: String,
+    /// What it shows between, in order.
+    pub(crate) rows: Vec<Block>,
 }
 
 impl Preview {
@@ -98,27 +102,38 @@ fn summary(text: &str) -> Option<Preview> {
         lines: Some(summary.lines),
         head: summary.head,
         tail: summary.tail,
+        rows: Vec::new(),
     })
 }
 
-/// Ends of a text, and as the last line `(Omitted N bytes. Full formatted result stored at: REFERENCE. HINT)`.
+/// Ends of a text or rows of it, and as the last line
+/// `(Omitted N bytes. Full formatted result stored at: REFERENCE. HINT)`, of rows `(Shown in parts, N bytes. …)`.
 fn notice(text: &str) -> Option<Preview> {
+    const PARTS: &str = "(Shown in parts, ";
+    const OMITTED: &str = "(Omitted ";
     let from = text.floor_char_boundary(text.len().saturating_sub(NOTICE_LIMIT));
-    let at = from + text[from..].rfind("(Omitted ")?;
-    let notice = text[at..].strip_prefix("(Omitted ")?.strip_suffix(')')?;
+    let last = |start| text[from..].rfind(start).map(|at| from + at);
+    let at = last(OMITTED).max(last(PARTS))?;
+    let in_parts = text[at..].starts_with(PARTS);
+    let start = if in_parts { PARTS } else { OMITTED };
+    let notice = text[at..].strip_prefix(start)?.strip_suffix(')')?;
     let kept = match at {
         0 => "",
         _ => text[..at].strip_suffix("\n\n")?,
     };
-    let (omitted, rest) = notice.split_once(" bytes. Full formatted result stored at: ")?;
-    let omitted: u64 = omitted.parse().ok()?;
-    let (kept, said_first) = without_first_line(kept, omitted);
+    let (count, rest) = notice.split_once(" bytes. Full formatted result stored at: ")?;
+    let count: u64 = count.parse().ok()?;
+    let (kept, said_first) = without_first_line(kept, count);
     let reference = match said_first {
         Some(reference) if rest.starts_with(reference) => reference,
         Some(_) | None => rest
             .split_once(". ")
             .map_or_else(|| rest.strip_suffix('.'), |(reference, _)| Some(reference))?,
     };
+    if in_parts {
+        return Some(of_rows(Kind::Notice, reference, count, kept));
+    }
+    let omitted = count;
     let (head, tail, shown) = ends(kept, omitted);
     Some(Preview {
         kind: Kind::Notice,
@@ -127,7 +142,28 @@ fn notice(text: &str) -> Option<Preview> {
         lines: None,
         head: head.to_owned(),
         tail: tail.to_owned(),
+        rows: Vec::new(),
     })
+}
+
+/// A preview of rows: what stands at the start is the head, what reaches the end the tail.
+fn of_rows(kind: Kind, reference: &str, size: u64, shown: &str) -> Preview {
+    let mut rows = blocks(shown, size);
+    let head = match rows.first() {
+        Some(first) if first.offset == 0 => rows.remove(0).text,
+        Some(_) | None => String::new(),
+    };
+    let reaches_end = |row: &Block| row.offset + row.text.len() as u64 == size;
+    let tail = rows.pop_if(|last| reaches_end(last));
+    Preview {
+        kind,
+        reference: reference.to_owned(),
+        size,
+        lines: None,
+        head,
+        tail: tail.map(|row| row.text).unwrap_or_default(),
+        rows,
+    }
 }
 
 /// A first line that says the same as the notice, and the reference that it names.
@@ -180,6 +216,15 @@ struct Envelope {
 
 fn envelope(text: &str) -> Option<Preview> {
     let envelope: Envelope = serde_json::from_str(text).ok()?;
+    if let ("text/plain", Value::String(shown)) = (&*envelope.mime_type, &envelope.preview)
+        && !shown.ends_with(CUT_TEXT)
+        && announces_rows(shown, envelope.size_bytes)
+    {
+        let (uri, size) = (&envelope.resource_uri, envelope.size_bytes);
+        return envelope
+            .spillover
+            .then(|| of_rows(Kind::Envelope, uri, size, shown));
+    }
     let head = match (&*envelope.mime_type, &envelope.preview) {
         ("text/plain", Value::String(shown)) if !NOT_SHOWN.contains(&shown.as_str()) => {
             shown.strip_suffix(CUT_TEXT).unwrap_or(shown).to_owned()
@@ -194,6 +239,7 @@ fn envelope(text: &str) -> Option<Preview> {
         lines: None,
         head,
         tail: String::new(),
+        rows: Vec::new(),
     })
 }
 
@@ -225,237 +271,4 @@ fn is_cut(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-    use crate::testing::{policy, shaped};
-
-    fn check(text: &str, kind: Kind, reference: &str, size: u64, head: &str, tail: &str) {
-        let found = Preview::parse(text).unwrap_or_else(|| panic!("a preview: {text:?}"));
-        assert_eq!(
-            (
-                found.kind,
-                &*found.reference,
-                found.size,
-                &*found.head,
-                &*found.tail
-            ),
-            (kind, reference, size, head, tail),
-            "{text:?}"
-        );
-    }
-
-    #[test]
-    fn summaries() {
-        check(
-            r#"{"spilled":true,"spillover_ref":"r","size_bytes":9,"lines":2,"structure":"text","head":"a\n","tail":"é","how_to_read":"x"}"#,
-            Kind::Summary,
-            "r",
-            9,
-            "a\n",
-            "é",
-        );
-    }
-
-    #[test]
-    fn notices_in_every_layout() {
-        let stored = |n: u64| {
-            format!(
-                "(Omitted {n} bytes. Full formatted result stored at: /s/a.b.txt. Use X. Or Y.)"
-            )
-        };
-        let check = |text: String, size, head: &str, tail: &str| {
-            check(&text, Kind::Notice, "/s/a.b.txt", size, head, tail);
-        };
-        check(stored(9), 9, "", "");
-        check(
-            "(Omitted 9 bytes. Full formatted result stored at: /s/a.b.txt.)".to_owned(),
-            9,
-            "",
-            "",
-        );
-        // Cut at lines: the line feed before the marker is the head's.
-        let marker = "[... 70 bytes left out ...]";
-        check(
-            format!("one\ntwo\nthree\n{marker}\ntail\n\n{}", stored(70)),
-            70 + 14 + 4,
-            "one\ntwo\nthree\n",
-            "tail",
-        );
-        // Cut inside a line: it is the marker's.
-        check(
-            format!(
-                "one\nand a long line {marker}...\n{marker}\nil\n\n\n{}",
-                stored(70)
-            ),
-            70 + 50 + 3,
-            &format!("one\nand a long line {marker}..."),
-            "il\n",
-        );
-        let first = "(70 bytes are left out below; the whole is at /s/a.b.txt)\n";
-        check(
-            format!("{first}one line {marker}\n{marker}\nil\n\n{}", stored(70)),
-            70 + 36 + 2,
-            &format!("one line {marker}"),
-            "il",
-        );
-        // The reference holds what else would end it.
-        let text = "(7 bytes are left out below; the whole is at /a. b/c)\nh\n[... 7 bytes left out ...]\nt\n\n(Omitted 7 bytes. Full formatted result stored at: /a. b/c. Use X.)";
-        super::tests::check(text, Kind::Notice, "/a. b/c", 9, "h", "t");
-    }
-
-    #[test]
-    fn glued_ends_are_known_up_to_the_middle() {
-        let (head, tail) = ("h".repeat(600), "é".repeat(300));
-        let notice = "(Omitted 5000 bytes. Full formatted result stored at: L. Use X.)";
-        check(
-            &format!("{head}{tail}\n\n{notice}"),
-            Kind::Notice,
-            "L",
-            6200,
-            &head[..596],
-            &tail[4..],
-        );
-        check(
-            &format!("{}\n\n{notice}", "h".repeat(30)),
-            Kind::Notice,
-            "L",
-            5030,
-            "hhhhhhhhhh",
-            "",
-        );
-    }
-
-    #[test]
-    fn envelopes() {
-        let with = |mime: &str, preview: &str| {
-            format!(
-                r#"{{"_spillover":true,"resourceUri":"resource://x/1","mimeType":"{mime}","sizeBytes":900,"totalItems":3,"summary":"s","preview":{preview},"hint":"h"}}"#
-            )
-        };
-        let check = |mime, preview, head: &str| {
-            check(
-                &with(mime, preview),
-                Kind::Envelope,
-                "resource://x/1",
-                900,
-                head,
-                "",
-            );
-        };
-        check("text/plain", r#""a\nb... [truncated]""#, "a\nb");
-        check("text/plain", r#""all of it""#, "all of it");
-        check("text/plain", r#""[preview omitted]""#, "");
-        check("text/plain", "null", "");
-        check("application/octet-stream", r#""[binary: 9 bytes]""#, "");
-        check(
-            "application/json",
-            r#"[{"b":1,"a":1.0},{"b":"x... [truncated]"},3]"#,
-            r#"[{"b":1,"a":1.0}"#,
-        );
-        check("application/json", r#"["[truncated]",1]"#, "[");
-        check(
-            "application/json",
-            r#"{"a\"":[1,null],"b":"[truncated]"}"#,
-            r#"{"a\"":[1,null]"#,
-        );
-        check("application/json", r#""[preview omitted]""#, "");
-    }
-
-    #[test]
-    fn what_names_no_reference_is_no_preview() {
-        for text in [
-            "",
-            "{}",
-            "{\"spilled\":true}",
-            "{\"spilled\":true,\"spillover_ref\":7,\"size_bytes\":1}",
-            "{\"spilled\":false,\"spillover_ref\":\"r\",\"size_bytes\":1}",
-            "{\"spilled\":true,\"spillover_ref\":\"r\",\"size_bytes\":1,\"head\":\"ab\"}",
-            "{\"_spillover\":true,\"resourceUri\":\"r\"}",
-            "{\"_spillover\":false,\"resourceUri\":\"r\",\"mimeType\":\"text/plain\",\"sizeBytes\":9}",
-            "text\n[truncated]",
-            "text\n\n(Omitted 9 bytes.)",
-            "text (Omitted 9 bytes. Full formatted result stored at: /a. Use X.)",
-            "text\n\n(Omitted some bytes. Full formatted result stored at: /a. Use X.)",
-            "text\n\n(Omitted 9 bytes. Full formatted result stored at: /a. Use X.) and more",
-        ] {
-            assert_eq!(Preview::parse(text), None, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn lines_are_stated_or_estimated() {
-        let lines = |text: &str| Preview::parse(text).expect("a preview").lines(1000);
-        let summary = r#"{"spilled":true,"spillover_ref":"r","size_bytes":1000,"lines":7}"#;
-        assert_eq!(lines(summary), 7);
-        let notice = "(Omitted 980 bytes. Full formatted result stored at: L.)";
-        let marker = "[... 980 bytes left out ...]\n";
-        assert_eq!(
-            lines(&format!("123456789\n{marker}12345678\n\n\n{notice}")),
-            55
-        );
-        assert_eq!(lines(notice), 0);
-    }
-
-    /// What the engine's own replacement of `text` shows is what stands there in `text`.
-    fn check_engine(name: &str, options: &Value, text: &str) -> Option<Preview> {
-        let (prompt, reference) = shaped(&*policy(name, options), "read_file", text);
-        let found = Preview::parse(&prompt);
-        assert_eq!(
-            found.as_ref().map(|found| &found.reference),
-            reference.as_ref(),
-            "{prompt}"
-        );
-        let found = found?;
-        assert!(text.starts_with(&found.head), "{prompt}");
-        assert!(text.ends_with(&found.tail), "{prompt}");
-        assert!(
-            text.len()
-                .abs_diff(usize::try_from(found.size).expect("small"))
-                <= 1,
-            "{} is not {}: {prompt}",
-            found.size,
-            text.len()
-        );
-        Some(found)
-    }
-
-    #[test]
-    fn the_engines_replacements_are_recognised() {
-        let code: String = (0..2000)
-            .map(|line| format!("fn value_{line}() {{}}\n"))
-            .collect();
-        let one_line: String = (0..4000).map(|n| format!("{{\"id\":{n}}},")).collect();
-        for text in [&code, &one_line, &"é".repeat(20_000)] {
-            for layout in ["marked", "glued"] {
-                let options = json!({"maxInlineBytes": 9000, "layout": layout});
-                let found = check_engine("inline-cap", &options, text).expect("a preview");
-                assert!(found.head.len() > 4000 && found.tail.len() > 4000);
-            }
-            let options = json!({"maxPayloadBytes": 9000});
-            let found = check_engine("envelope", &options, text).expect("a preview");
-            assert!(found.head.len() >= 500);
-        }
-        // At lines, nothing is left open.
-        let options = json!({"maxInlineBytes": 9000});
-        let found = check_engine("inline-cap", &options, &code).expect("a preview");
-        assert_eq!(found.size, code.len() as u64);
-        assert!(found.head.ends_with("{}\n") && found.tail.starts_with("fn "));
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_the_engine_replaces_is_recognised(
-            text in "([a-zé(). \n]{0,40}\n?){1,60}",
-            limit in 0u64..3000,
-            glued in any::<bool>(),
-        ) {
-            let layout = if glued { "glued" } else { "marked" };
-            let options = json!({"maxInlineBytes": limit, "layout": layout});
-            check_engine("inline-cap", &options, &text);
-            check_engine("envelope", &json!({"maxPayloadBytes": limit}), &text);
-        }
-    }
-}
+mod tests;

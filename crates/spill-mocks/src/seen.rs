@@ -121,6 +121,8 @@ pub(crate) struct Piece<'v> {
     pub(crate) text: &'v str,
     /// Whether its place was told as the end, whatever the size.
     is_end: bool,
+    /// Whether it is whole lines, however the text around it goes on.
+    pub(crate) is_lines: bool,
 }
 
 impl<'v> Piece<'v> {
@@ -129,6 +131,7 @@ impl<'v> Piece<'v> {
             start,
             text,
             is_end: false,
+            is_lines: false,
         }
     }
 
@@ -164,8 +167,13 @@ impl<'v> Stored<'v> {
             start: preview.size - preview.tail.len() as u64,
             text: &preview.tail,
             is_end: true,
+            is_lines: false,
         };
-        let shown = [head, tail].into_iter();
+        let rows = preview.rows.iter().map(|row| Piece {
+            is_lines: row.is_lines,
+            ..Piece::at(row.offset, &row.text)
+        });
+        let shown = [head, tail].into_iter().chain(rows);
         Self {
             preview,
             size: preview.size,

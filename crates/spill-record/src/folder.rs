@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::baseline::Blessing;
 use crate::call::CallRecord;
 use crate::manifest::Manifest;
 use crate::run::RunRecord;
-use crate::{SCHEMA, csv_table};
+use crate::{SCHEMA, csv_table, digest};
 
 /// A run folder that could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,22 @@ pub enum FolderError {
         /// What the run says.
         run: u64,
     },
+    /// The records of an accepted run are not those that were accepted.
+    #[error(
+        "{path} is not what was accepted: its digest is not the one in baseline.json (take the committed folder, or accept another run with `spillgate accept --bless REASON`)"
+    )]
+    NotBlessed {
+        /// The file of the records.
+        path: PathBuf,
+    },
+    /// A folder that is to hold the accepted run holds something else.
+    #[error(
+        "{path} holds files and no baseline.json, so it is no accepted run to be replaced (move it away)"
+    )]
+    NoBaseline {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Two records of one run differ.
     #[error(
         "{path}, line {line}: run {run_id} was recorded before with other values (one of the two must go)"
@@ -134,9 +151,10 @@ pub struct RunFolder {
 }
 
 const MANIFEST: &str = "manifest.json";
-const RUNS: &str = "runs.jsonl";
-const CALLS: &str = "calls.jsonl";
+pub(crate) const RUNS: &str = "runs.jsonl";
+pub(crate) const CALLS: &str = "calls.jsonl";
 const SENSITIVITY: &str = "sensitivity.jsonl";
+const BLESSING: &str = "baseline.json";
 
 impl RunFolder {
     /// Makes `<reports>/<acceptance id>/` with the manifest and empty record files.
@@ -150,9 +168,14 @@ impl RunFolder {
         fs::create_dir(&path).map_err(|source| io_error("make folder", &path, source))?;
         let mut text = to_line(manifest);
         text.push('\n');
+        // The lock goes with the process, however that ends: whoever looks on can tell a folder that
+        // is being written from one whose writer was killed. It stands before the manifest does.
+        let runs = append_to(&path.join(RUNS))?;
+        // Where the file system has no locks, an onlooker takes the folder for an unfinished one.
+        drop(runs.lock());
         write_whole(&path, MANIFEST, text.as_bytes())?;
         Ok(Self {
-            runs: append_to(&path.join(RUNS))?,
+            runs,
             calls: append_to(&path.join(CALLS))?,
             sensitivity: append_to(&path.join(SENSITIVITY))?,
             path,
@@ -266,7 +289,14 @@ impl RunFolder {
             }
         }
         let runs: Vec<RunRecord> = slots.into_iter().flatten().collect();
-        compare_calls(folder, &runs, &mut torn)?;
+        match Self::read_blessing(folder)? {
+            Some(blessing) if !folder.join(CALLS).exists() => {
+                if blessing.records_digest != records_digest(folder)? {
+                    return Err(FolderError::NotBlessed { path });
+                }
+            }
+            Some(_) | None => compare_calls(folder, &runs, &mut torn)?,
+        }
         let sensitivity = read_lines(folder, SENSITIVITY, &mut torn)?
             .into_iter()
             .map(|(_, record)| record)
@@ -289,6 +319,83 @@ impl RunFolder {
         Ok(lines.into_iter().map(|(_, record)| record).collect())
     }
 
+    /// Hands over the LLM calls of the runs that `wanted` picks by their id, in the order they were
+    /// written; the others are not kept, so that a large folder can be read for a few runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::read_calls`].
+    pub fn each_call_of(
+        folder: &Path,
+        wanted: impl Fn(&str) -> bool,
+        mut take: impl FnMut(CallRecord),
+    ) -> Result<(), FolderError> {
+        #[derive(serde::Deserialize)]
+        struct Owner {
+            run_id: String,
+        }
+        let path = folder.join(CALLS);
+        each_raw_line(folder, CALLS, &mut Vec::new(), |number, line| {
+            let fail = |error| malformed(&path, number, &error);
+            let owner: Owner = serde_json::from_slice(line).map_err(fail)?;
+            if wanted(&owner.run_id) {
+                check_schema(&path, number, line)?;
+                take(serde_json::from_slice(line).map_err(fail)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads why the run of a folder was accepted; `None` for a folder that is no baseline.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file cannot be read or is not one that this program writes.
+    pub fn read_blessing(folder: &Path) -> Result<Option<Blessing>, FolderError> {
+        let path = folder.join(BLESSING);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(unreadable(&path, source)),
+            Ok(text) => text,
+        };
+        check_schema(&path, 1, &text)?;
+        let blessing = serde_json::from_slice(&text);
+        blessing
+            .map(Some)
+            .map_err(|error| malformed(&path, error.line(), &error))
+    }
+
+    /// Makes `baseline` the folder of the run in `folder`: its manifest and records without the
+    /// calls, and `blessing` with the digest of the records.
+    ///
+    /// The blessing is written last, so that a folder that was being replaced is refused by
+    /// [`RunFolder::read`].
+    ///
+    /// # Errors
+    ///
+    /// Fails when `baseline` holds something that is no accepted run, or a file cannot be read or
+    /// written.
+    pub fn bless(folder: &Path, baseline: &Path, blessing: &Blessing) -> Result<(), FolderError> {
+        fs::create_dir_all(baseline).map_err(|error| io_error("make folder", baseline, error))?;
+        let mut files = fs::read_dir(baseline).map_err(|error| unreadable(baseline, error))?;
+        if files.next().is_some() && Self::read_blessing(baseline)?.is_none() {
+            return Err(FolderError::NoBaseline {
+                path: baseline.to_owned(),
+            });
+        }
+        for name in [MANIFEST, RUNS, SENSITIVITY] {
+            write_whole(baseline, name, &read_whole(&folder.join(name))?)?;
+        }
+        let blessing = Blessing {
+            records_digest: records_digest(baseline)?,
+            ..blessing.clone()
+        };
+        let mut text = serde_json::to_string_pretty(&blessing)
+            .expect("a blessing has string keys and no numbers that are none");
+        text.push('\n');
+        write_whole(baseline, BLESSING, text.as_bytes())
+    }
+
     /// Writes `runs.csv` beside the records.
     ///
     /// # Errors
@@ -299,7 +406,7 @@ impl RunFolder {
     }
 }
 
-fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
+pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
     let path = folder.join(MANIFEST);
     let text = fs::read(&path).map_err(|source| FolderError::Io {
         action: "read",
@@ -317,7 +424,7 @@ fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
 }
 
 /// A parser's message without its own line number: records are parsed one line at a time.
-fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> FolderError {
+pub(crate) fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> FolderError {
     let text = error.to_string();
     let text = text
         .rsplit_once(" at line ")
@@ -365,7 +472,7 @@ fn compare_calls(
     Ok(())
 }
 
-fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
+pub(crate) fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
     #[derive(serde::Deserialize)]
     struct Schema {
         schema: u32,
@@ -407,16 +514,26 @@ fn each_line<T: DeserializeOwned>(
     mut take: impl FnMut(usize, T) -> Result<(), FolderError>,
 ) -> Result<(), FolderError> {
     let path = folder.join(name);
-    let unreadable = |source| FolderError::Io {
-        action: "read",
-        path: path.clone(),
-        source,
-        way_out: "judge a whole copy of the folder, or run again into a new one",
-    };
+    each_raw_line(folder, name, torn, |number, line| {
+        check_schema(&path, number, line)?;
+        let record =
+            serde_json::from_slice(line).map_err(|error| malformed(&path, number, &error))?;
+        take(number, record)
+    })
+}
+
+/// As [`each_line`], before a line is read as a record.
+fn each_raw_line(
+    folder: &Path,
+    name: &str,
+    torn: &mut Vec<TornLine>,
+    mut take: impl FnMut(usize, &[u8]) -> Result<(), FolderError>,
+) -> Result<(), FolderError> {
+    let path = folder.join(name);
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(unreadable(source)),
+        Err(source) => return Err(unreadable(&path, source)),
     };
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
@@ -425,7 +542,7 @@ fn each_line<T: DeserializeOwned>(
         let read = (&mut reader)
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
-            .map_err(unreadable)?;
+            .map_err(|source| unreadable(&path, source))?;
         if read == 0 {
             break;
         }
@@ -444,12 +561,29 @@ fn each_line<T: DeserializeOwned>(
             });
             break;
         }
-        check_schema(&path, number, &line)?;
-        let record =
-            serde_json::from_slice(&line).map_err(|error| malformed(&path, number, &error))?;
-        take(number, record)?;
+        take(number, &line)?;
     }
     Ok(())
+}
+
+fn unreadable(path: &Path, source: io::Error) -> FolderError {
+    FolderError::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+        way_out: "judge a whole copy of the folder, or run again into a new one",
+    }
+}
+
+/// Digest of a folder's run records, the extra ones included.
+fn records_digest(folder: &Path) -> Result<String, FolderError> {
+    let mut bytes = read_whole(&folder.join(RUNS))?;
+    bytes.extend(read_whole(&folder.join(SENSITIVITY))?);
+    Ok(digest(&bytes))
+}
+
+fn read_whole(path: &Path) -> Result<Vec<u8>, FolderError> {
+    fs::read(path).map_err(|source| unreadable(path, source))
 }
 
 fn append_to(path: &Path) -> Result<File, FolderError> {

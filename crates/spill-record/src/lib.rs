@@ -10,18 +10,22 @@
 //! Conventions on disk: a field's name ends in its unit (`_tokens`, `_bytes`, `_ms`); a missing
 //! value is `null` in JSON and an empty cell in CSV, never 0.
 
+mod baseline;
 mod call;
 mod csv_table;
 mod folder;
 mod hash;
+mod live;
 mod manifest;
 mod run;
 mod schema;
 
+pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
 pub use folder::{FolderError, RunFolder, RunSet, TornLine};
 pub use hash::{digest, digest_parts, seed_of};
+pub use live::LiveFolder;
 pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,

@@ -3,6 +3,7 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+use crate::baseline::Blessing;
 use crate::call::CallRecord;
 use crate::manifest::Manifest;
 use crate::run::RunRecord;
@@ -27,7 +28,7 @@ pub fn schema_text<T: JsonSchema>(title: &str) -> String {
 ///
 /// `run` is one line of `runs.jsonl` or `sensitivity.jsonl`, `call` one line of `calls.jsonl`.
 #[must_use]
-pub fn record_schemas() -> [(&'static str, String); 3] {
+pub fn record_schemas() -> [(&'static str, String); 4] {
     [
         (
             "manifest.schema.json",
@@ -40,6 +41,10 @@ pub fn record_schemas() -> [(&'static str, String); 3] {
         (
             "call.schema.json",
             schema_text::<CallRecord>("a line of calls.jsonl"),
+        ),
+        (
+            "baseline.schema.json",
+            schema_text::<Blessing>("baseline.json of the accepted run's folder"),
         ),
     ]
 }

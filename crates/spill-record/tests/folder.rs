@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use spill_record::{
-    CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
-    FolderError, Host, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord, PlannedRun,
-    PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions,
-    runs_csv,
+    Blessing, CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
+    FolderError, Host, LiveFolder, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord,
+    PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage,
+    Versions, runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -412,4 +412,102 @@ fn a_run_whose_calls_say_otherwise_is_refused() {
         RunFolder::read(&path),
         Err(FolderError::CallsDisagree { .. })
     ));
+}
+
+fn blessing() -> Blessing {
+    Blessing {
+        schema: SCHEMA,
+        acceptance_id: manifest().acceptance_id,
+        reason: "first one".to_owned(),
+        blessed_at: "2026-01-03T00:00:00Z".to_owned(),
+        commit: None,
+        dirty: None,
+        exit_code: 0,
+        records_digest: String::new(),
+    }
+}
+
+#[test]
+fn an_accepted_run_is_read_without_its_calls_and_refused_when_changed() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a"), run("b")]);
+    let baseline = reports.path().join("baseline");
+    RunFolder::bless(&path, &baseline, &blessing()).unwrap();
+
+    let read = RunFolder::read(&baseline).unwrap();
+    assert_eq!(read, RunFolder::read(&path).unwrap());
+    let said = RunFolder::read_blessing(&baseline).unwrap().unwrap();
+    assert_eq!(said.reason, "first one");
+    assert_eq!(RunFolder::read_blessing(&path).unwrap(), None);
+
+    RunFolder::bless(&path, &baseline, &blessing()).unwrap();
+    let runs = fs::read_to_string(baseline.join("runs.jsonl")).unwrap();
+    fs::write(baseline.join("runs.jsonl"), runs.replace("1000", "1001")).unwrap();
+    let refused = RunFolder::read(&baseline);
+    assert!(
+        matches!(refused, Err(FolderError::NotBlessed { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_folder_of_something_else_does_not_become_a_baseline() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    let baseline = reports.path().join("baseline");
+    fs::create_dir(&baseline).unwrap();
+    fs::write(baseline.join("notes.txt"), "mine").unwrap();
+    let refused = RunFolder::bless(&path, &baseline, &blessing());
+    assert!(
+        matches!(refused, Err(FolderError::NoBaseline { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_dir(&baseline).unwrap().count(), 1);
+}
+
+#[test]
+fn the_calls_of_one_run_are_read_alone() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a"), run("b")]);
+    let file = path.join("calls.jsonl");
+    let mut text = fs::read(&file).unwrap();
+    text.extend_from_slice(b"{\"torn");
+    fs::write(&file, text).unwrap();
+    let mut found = Vec::new();
+    RunFolder::each_call_of(&path, |id| id == "b", |call| found.push(call)).unwrap();
+    let mut all = RunFolder::read_calls(&path).unwrap();
+    all.retain(|call| call.run_id == "b");
+    assert_eq!(found, all);
+    assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn a_folder_is_followed_while_it_is_written() {
+    let reports = tempfile::tempdir().unwrap();
+    let mut folder = RunFolder::create(reports.path(), &manifest()).unwrap();
+    let mut live = LiveFolder::open(folder.path()).unwrap();
+    assert!(live.is_being_written());
+    assert_eq!(live.look().unwrap(), 0);
+
+    folder.append(&run("b"), &calls(&run("b"))).unwrap();
+    assert_eq!(live.look().unwrap(), 1);
+    folder.append(&run("a"), &calls(&run("a"))).unwrap();
+    assert_eq!(live.look().unwrap(), 1);
+    assert_eq!(live.look().unwrap(), 0);
+    let ids: Vec<_> = live.set().runs.iter().map(|run| &run.run_id).collect();
+    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(live.look_at_calls().unwrap().len(), 8);
+    assert!(live.look_at_calls().unwrap().is_empty());
+
+    let path = folder.path().to_owned();
+    drop(folder);
+    assert!(!live.is_being_written());
+    append(&path, b"{\"schema\":1,\"run_id\":\"b");
+    assert_eq!(live.look().unwrap(), 0, "a torn line waits for its end");
+    append(&path, b"\"}\n");
+    let error = live.look().unwrap_err();
+    assert!(
+        matches!(error, FolderError::Malformed { line: 3, .. }),
+        "{error}"
+    );
 }

@@ -32,7 +32,7 @@ fn main() -> io::Result<()> {
 
 fn write(folder: &Path, case: Case) -> io::Result<()> {
     let verdict = spill_verdict::judge(&case.set);
-    let rendered = spill_report::render(&case.set, &verdict);
+    let rendered = spill_report::render(&case.set, &verdict, spill_report::Context::default());
     fs::create_dir_all(folder)?;
     fs::write(folder.join("report.html"), rendered.report_html)?;
     fs::write(folder.join("summary.csv"), rendered.summary_csv)?;

@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use serde_json::Value;
-use spill_record::{ConfigurationRole, FactsOrigin, ModelRecord, RunSet};
+use spill_record::{ConfigurationRole, FactsOrigin, Mode, ModelRecord, RunSet};
 use spill_verdict::{figure, grouped, percent, plain};
 
 use crate::figures::NOTHING;
@@ -24,7 +26,21 @@ pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
     vec![
         ("commit", format!("{commit}{dirty}")),
         ("plan hash", plain(&m.plan_hash)),
-        ("base seed", m.base_seed.to_string()),
+        (
+            "mode",
+            match m.mode {
+                Mode::Simulated => format!("simulated, subject {}", plain(&m.subject)),
+                Mode::Live => format!("live, subject {}", plain(&m.subject)),
+            },
+        ),
+        (
+            "seeds",
+            format!(
+                "base {}; {} of pairs",
+                m.base_seed,
+                grouped(pair_seeds(set))
+            ),
+        ),
         ("profile mix", mixes.join("; ")),
         (
             "host",
@@ -43,7 +59,14 @@ pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
                 plain(&m.versions.tokenizer)
             ),
         ),
+        ("self-test", "not measured".to_owned()),
     ]
+}
+
+/// Distinct seeds of the planned pairs.
+fn pair_seeds(set: &RunSet) -> u64 {
+    let runs = set.manifest.plan.runs.iter();
+    runs.map(|run| run.seed).collect::<BTreeSet<u64>>().len() as u64
 }
 
 /// The plan's inputs, a row each.

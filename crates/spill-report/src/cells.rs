@@ -15,7 +15,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         Some(Self {
             median,
@@ -99,6 +99,22 @@ impl<'a> Cell<'a> {
     /// Success rate with the runs that the harness lost counted as failures.
     pub(crate) fn success_rate_at_least(&self) -> Option<f64> {
         share(self.succeeded(), self.finished() + self.infrastructure())
+    }
+
+    /// Pairs of which both runs finished: `control`'s and this cell's, by repetition.
+    pub(crate) fn paired_with(&self, control: &Cell<'a>) -> Vec<(&'a RunRecord, &'a RunRecord)> {
+        let off: HashMap<u32, &RunRecord> = control
+            .finished_records()
+            .map(|record| (record.repetition, record))
+            .collect();
+        self.finished_records()
+            .filter_map(|record| Some((*off.get(&record.repetition)?, record)))
+            .collect()
+    }
+
+    /// Every counted record of the cell, lost ones included.
+    pub(crate) fn records(&self) -> &[&'a RunRecord] {
+        &self.records
     }
 
     fn finished_records(&self) -> impl Iterator<Item = &'a RunRecord> {

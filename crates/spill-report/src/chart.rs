@@ -1,18 +1,13 @@
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use spill_verdict::plain;
+
+use crate::canvas::{Frame, Ink, SERIES, shorten, wrap};
 
 /// Width and height of a chart, in its own units.
 const SIZE: (u32, u32) = (720, 240);
 /// Inputs that a chart shows; the table behind it has all of them.
 const INPUTS: usize = 8;
-/// Colours that the style sheet has for configurations.
-const SERIES: u8 = 6;
-/// Stand-ins that are replaced by classes, so that the style sheet colours the chart.
-const TEXT: RGBColor = RGBColor(250, 0, 1);
-const LINE: RGBColor = RGBColor(250, 0, 2);
-const WHISKER: RGBColor = RGBColor(250, 0, 3);
 
 /// One bar: its height, and the range of the runs behind it.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +36,20 @@ pub(crate) fn draw(chart: &Chart<'_>) -> String {
         draw_on(&root, chart).expect("a string takes every drawing");
         root.present().expect("a string takes every drawing");
     }
-    wrap(chart, &body)
+    let frame = Frame {
+        id: chart.id,
+        title: chart.title,
+        description: &chart.description,
+        size: SIZE,
+    };
+    wrap(&frame, &body)
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type DrawError = DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>;
 
 fn draw_on(root: &Area<'_>, chart: &Chart<'_>) -> Result<(), DrawError> {
+    let (text, line) = (Ink::Text.stand_in(), Ink::Line.stand_in());
     let groups = &chart.groups[..chart.groups.len().min(INPUTS)];
     let bars = groups.iter().flat_map(|(_, bars)| bars).flatten();
     let top = bars.map(|bar| bar.most.max(bar.height)).fold(0.0, f64::max);
@@ -64,22 +66,22 @@ fn draw_on(root: &Area<'_>, chart: &Chart<'_>) -> Result<(), DrawError> {
         .disable_x_axis()
         .y_labels(5)
         .y_max_light_lines(0)
-        .bold_line_style(LINE)
-        .axis_style(LINE)
+        .bold_line_style(line)
+        .axis_style(line)
         .y_label_formatter(&|value| (chart.label)(*value))
-        .y_label_style(("sans-serif", 14).into_font().color(&TEXT))
+        .y_label_style(("sans-serif", 14).into_font().color(&text))
         .draw()?;
     let area = plot.plotting_area();
     for (index, (name, bars)) in groups.iter().enumerate() {
         draw_group(area, index, bars, chart.label)?;
         let center = area.map_coordinate(&(index as f64 + 0.5, 0.0));
-        let style = ("sans-serif", 15).into_font().color(&TEXT).pos(
+        let style = ("sans-serif", 15).into_font().color(&text).pos(
             plotters::style::text_anchor::Pos::new(
                 plotters::style::text_anchor::HPos::Center,
                 plotters::style::text_anchor::VPos::Top,
             ),
         );
-        root.draw_text(&shorten(name), &style, (center.0, center.1 + 6))?;
+        root.draw_text(&shorten(name, 24), &style, (center.0, center.1 + 6))?;
     }
     Ok(())
 }
@@ -90,21 +92,25 @@ fn draw_group(
     bars: &[Option<Bar>],
     label: fn(f64) -> String,
 ) -> Result<(), DrawError> {
+    let text = Ink::Text.stand_in();
     let slot = 0.84 / bars.len().max(1) as f64;
     for (series, bar) in (0u8..).zip(bars) {
         let Some(bar) = bar else { continue };
         let left = index as f64 + 0.08 + slot * f64::from(series);
         let (right, middle) = (left + slot * 0.86, left + slot * 0.43);
-        let colour = RGBColor(251, 0, series % SERIES);
+        let colour = Ink::Series(series % SERIES).stand_in();
         area.draw(&Rectangle::new(
             [(left, 0.0), (right, bar.height)],
             colour.filled(),
         ))?;
         if bar.most > bar.least {
             let whisker = [(middle, bar.least), (middle, bar.most)];
-            area.draw(&PathElement::new(whisker, WHISKER.stroke_width(2)))?;
+            area.draw(&PathElement::new(
+                whisker,
+                Ink::Whisker.stand_in().stroke_width(2),
+            ))?;
         }
-        let style = ("sans-serif", 12).into_font().color(&TEXT).pos(
+        let style = ("sans-serif", 12).into_font().color(&text).pos(
             plotters::style::text_anchor::Pos::new(
                 if bar.most > bar.height {
                     plotters::style::text_anchor::HPos::Right
@@ -124,59 +130,4 @@ fn draw_group(
         area.draw(&Text::new(label(bar.height), at, style))?;
     }
     Ok(())
-}
-
-fn shorten(name: &str) -> String {
-    const LONGEST: usize = 24;
-    let name = plain(name);
-    if name.chars().count() <= LONGEST {
-        return name;
-    }
-    name.chars().take(LONGEST - 1).chain(['…']).collect()
-}
-
-/// Replaces the drawing's own opening tag by one with a name and a description, and stand-in
-/// colours by classes.
-fn wrap(chart: &Chart<'_>, body: &str) -> String {
-    let inner = body.find('>').map_or("", |end| &body[end + 1..]);
-    let mut inner = inner.replace(['\n', '\r'], "");
-    let mut replace = |colour: RGBColor, class: &str| {
-        let hex = format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2);
-        inner = inner
-            .replace(
-                &format!("fill=\"{hex}\" stroke=\"none\""),
-                &format!("class=\"f-{class}\""),
-            )
-            .replace(&format!("fill=\"{hex}\""), &format!("class=\"f-{class}\""))
-            .replace(
-                &format!("stroke=\"{hex}\""),
-                &format!("class=\"s-{class}\""),
-            );
-    };
-    replace(TEXT, "text");
-    replace(LINE, "line");
-    replace(WHISKER, "whisker");
-    for series in 0..SERIES {
-        replace(RGBColor(251, 0, series), &format!("c{series}"));
-    }
-    let Chart {
-        id,
-        title,
-        description,
-        ..
-    } = chart;
-    format!(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\"><title id=\"{id}-title\">{}</title>\
-         <desc id=\"{id}-desc\">{}</desc>{inner}",
-        SIZE.0,
-        SIZE.1,
-        escape(title),
-        escape(description)
-    )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

@@ -1,16 +1,17 @@
 use serde::Serialize;
-use spill_record::{ConfigurationRole, RunRecord};
-use spill_verdict::{amount, figure, grouped, percent, plain};
+use spill_record::{ConfigurationRole, Mode, RunRecord};
+use spill_verdict::{amount, figure, grouped, percent, plain, share};
 
 use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
 use crate::chart::{Bar, Chart, draw};
 use crate::durations::{DEFINITION, PERCENTILES};
+use crate::pairs::place;
 
 /// What stands where a figure was not obtained.
 pub(crate) const NOTHING: &str = "n/a";
 
-/// Column of the token table that has a candidate's median in percent of its control's.
-pub(crate) const AGAINST_CONTROL: usize = 3;
+/// What stands where a figure belongs that no run of this mode measures.
+const NOT_MEASURED: &str = "not measured";
 
 /// One measure: a table by input and configuration, with or without a chart over it.
 #[derive(Serialize)]
@@ -45,10 +46,10 @@ struct Line<'a> {
 }
 
 /// All measures, in the order that the report shows them.
-pub(crate) fn figures(cells: &[Cell<'_>], configurations: usize) -> Vec<Figure> {
+pub(crate) fn figures(cells: &[Cell<'_>], configurations: usize, mode: Mode) -> Vec<Figure> {
     let lines = lines(cells, configurations);
     vec![
-        tokens(&lines),
+        tokens(&lines, mode),
         iterations(&lines),
         memory(&lines),
         durations(&lines),
@@ -89,12 +90,7 @@ fn rows(lines: &[Line<'_>], cells: impl Fn(&Line<'_>) -> Vec<String>) -> Vec<Row
 }
 
 fn input_name(cell: &Cell<'_>) -> String {
-    let (scenario, input) = (&cell.input.scenario, &cell.input.input);
-    if scenario == input {
-        plain(input)
-    } else {
-        format!("{}/{}", plain(scenario), plain(input))
-    }
+    place(&cell.input.scenario, &cell.input.input)
 }
 
 fn chart(
@@ -139,16 +135,22 @@ fn chart(
     })
 }
 
-fn tokens(lines: &[Line<'_>]) -> Figure {
+/// Input tokens that were not read from a cache.
+fn uncached(run: &RunRecord) -> Option<u64> {
+    run.input_tokens?.checked_sub(run.cached_input_tokens?)
+}
+
+fn tokens(lines: &[Line<'_>], mode: Mode) -> Figure {
     let pick = |r: &RunRecord| r.input_tokens;
     Figure {
         id: "tokens",
         title: "Tokens",
         note:
-            "Of one run, over all its LLM calls; medians over finished runs. Input tokens include \
-               cached ones; those are told apart by whether the read tool had joined the tool list, \
-               which happens at most once in a run. A median of an even count is the mean of the \
-               two middle values."
+            "Of one run, over all its LLM calls; medians over finished runs, in four buckets: input \
+               that was neither read from nor written to a cache, cache reads, cache writes, output. \
+               The simulated model bills no cache writes apart. Cache reads are told apart by \
+               whether the read tool had joined the tool list, which happens at most once in a run. \
+               A median of an even count is the mean of the two middle values."
                 .to_owned(),
         measured: false,
         chart: Some(chart(
@@ -164,10 +166,12 @@ fn tokens(lines: &[Line<'_>]) -> Figure {
             "input, median",
             "least – most",
             "of control",
-            "cached, median",
-            "before the read tool",
-            "with it",
-            "output, median",
+            "uncached",
+            "cache read",
+            "cache write",
+            "output",
+            "cache read before read tool",
+            "cache read with it",
         ],
         rows: rows(lines, |line| {
             let spread = line.cell.spread(pick);
@@ -176,10 +180,15 @@ fn tokens(lines: &[Line<'_>]) -> Figure {
                 middle(spread),
                 range(spread, amount),
                 against(line, pick),
+                middle(line.cell.spread(uncached)),
                 middle(line.cell.spread(|r| r.cached_input_tokens)),
+                match mode {
+                    Mode::Simulated => "0".to_owned(),
+                    Mode::Live => NOT_MEASURED.to_owned(),
+                },
+                middle(line.cell.spread(|r| r.output_tokens)),
                 middle(line.cell.spread(|r| r.cached_before_read_tool_tokens)),
                 middle(line.cell.spread(|r| r.cached_after_read_tool_tokens)),
-                middle(line.cell.spread(|r| r.output_tokens)),
             ]
         }),
     }
@@ -192,7 +201,7 @@ fn iterations(lines: &[Line<'_>]) -> Figure {
         title: "Iterations",
         note:
             "One iteration is one LLM call and the tool calls it asks for; medians over finished \
-               runs."
+               runs. The last column counts the runs that used up their iterations."
                 .to_owned(),
         measured: false,
         chart: Some(chart(
@@ -285,7 +294,8 @@ fn success(lines: &[Line<'_>]) -> Figure {
         title: "Success",
         note: "A run succeeded when its step completed with a non-empty answer, whatever its \
                quality. The rate is over finished runs; beside it, with those that the harness lost \
-               counted as failures."
+               counted as failures. Intervals belong to live mode: a simulated run is a function of \
+               its seed."
             .to_owned(),
         measured: false,
         chart: None,
@@ -298,6 +308,7 @@ fn success(lines: &[Line<'_>]) -> Figure {
             "missing",
             "success rate",
             "at least",
+            "95 % interval",
         ],
         rows: rows(lines, |line| {
             let cell = line.cell;
@@ -313,6 +324,7 @@ fn success(lines: &[Line<'_>]) -> Figure {
             .to_vec();
             cells.push(cell.success_rate().map_or_else(nothing, percent));
             cells.push(cell.success_rate_at_least().map_or_else(nothing, percent));
+            cells.push(NOT_MEASURED.to_owned());
             cells
         }),
     }
@@ -368,7 +380,8 @@ fn storing(lines: &[Line<'_>]) -> Figure {
     Figure {
         id: "storing",
         title: "Stored and read back",
-        note: "Sums over the finished runs of a cell; the store's fullest moment and the status \
+        note: "Sums over the finished runs of a cell; read amplification is the bytes that reads \
+               returned over the distinct ones among them, 1 where nothing was read twice. The store's fullest moment and the status \
                report's size are medians of a run. The state folder is what a configuration \
                declares for its store: its files are not counted as written."
             .to_owned(),
@@ -381,6 +394,7 @@ fn storing(lines: &[Line<'_>]) -> Figure {
             "with range",
             "read bytes",
             "read again",
+            "amplification",
             "store peak",
             "state folder, files",
             "bytes",
@@ -398,6 +412,8 @@ fn storing(lines: &[Line<'_>]) -> Figure {
             ]
             .map(|total| total.map_or_else(nothing, grouped))
             .to_vec();
+            let again = cell.total(|r| r.reread_bytes);
+            cells.push(amplification(cell.total(|r| r.read_bytes), again));
             cells.push(middle(cell.spread(|r| r.store_peak_bytes)));
             let state_files = |r: &RunRecord| r.state_bytes.map(|_| r.state_files.len() as u64);
             cells.push(cell.total(state_files).map_or_else(nothing, grouped));
@@ -405,6 +421,18 @@ fn storing(lines: &[Line<'_>]) -> Figure {
             cells.push(middle(cell.spread(|r| r.body_bytes)));
             cells
         }),
+    }
+}
+
+/// Bytes returned for each distinct byte; nothing where nothing was read.
+fn amplification(read: Option<u64>, again: Option<u64>) -> String {
+    let distinct = read
+        .zip(again)
+        .and_then(|(read, again)| read.checked_sub(again));
+    match (read, distinct) {
+        (Some(0), _) => "–".to_owned(),
+        (Some(read), Some(distinct)) => share(read, distinct).map_or_else(nothing, figure),
+        (None, _) | (_, None) => nothing(),
     }
 }
 
@@ -469,7 +497,7 @@ fn trimmed(value: f64) -> String {
     }
 }
 
-fn mebibytes(bytes: f64) -> String {
+pub(crate) fn mebibytes(bytes: f64) -> String {
     format!("{:.1} MiB", bytes / 1_048_576.0)
 }
 

@@ -12,17 +12,32 @@
 
 mod cells;
 mod durations;
+mod pairs;
 
 mod sheet;
 
+mod canvas;
 mod chart;
+mod dots;
+mod forest;
+mod timeline;
 
+mod endings;
 mod figures;
+mod inline_share;
+mod measure;
 mod runs;
+mod table;
+mod worst;
 
 mod background;
 mod rule_tables;
+mod rule_words;
 mod view;
+
+mod calls;
+mod differences;
+mod since;
 
 mod junit;
 mod markdown;
@@ -31,9 +46,19 @@ mod summary;
 
 mod github;
 
-mod render;
+mod html;
 
+mod compare;
+mod render;
+mod run_page;
+
+pub use calls::Calls;
+pub use compare::compare;
+pub use differences::{Difference, Differences, differences};
 pub use github::{github_annotations, github_outputs};
-pub use render::{Rendered, render};
+pub use html::STYLE;
+pub use render::{Context, Rendered, render};
+pub use run_page::run_page;
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
+pub use since::Baseline;
 pub use summary::SUMMARY_LIMIT_BYTES;

@@ -1,15 +1,20 @@
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
-use minijinja::{Environment, UndefinedBehavior, context};
 use spill_record::RunSet;
 use spill_verdict::Verdict;
 
+use crate::calls::Calls;
 use crate::cells::cells;
-use crate::figures::figures;
+use crate::html::html;
+use crate::since::Baseline;
 use crate::{junit, sarif, sheet, summary, view};
 
-const TEMPLATE: &str = include_str!("templates/report.html");
-const STYLE: &str = include_str!("templates/report.css");
+/// What a report shows besides a run folder's plan and runs; either may be absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context<'a> {
+    /// The calls that the report wants.
+    pub calls: Option<&'a Calls>,
+    /// The accepted run.
+    pub baseline: Option<&'a Baseline>,
+}
 
 /// The files that are derived from a run folder, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,24 +37,9 @@ pub struct Rendered {
 
 /// Renders a run folder and the verdict on it; the same values give the same bytes.
 #[must_use]
-pub fn render(set: &RunSet, verdict: &Verdict) -> Rendered {
+pub fn render(set: &RunSet, verdict: &Verdict, context: Context<'_>) -> Rendered {
     let cells = cells(set);
-    let figures = figures(&cells, set.manifest.plan.configurations.len());
-    let page = Value::from(Serde(view::page(set, verdict, figures)));
-    let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build();
-    environment.set_syntax(syntax.expect("the default delimiters do not clash"));
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment
-        .add_template("report.html", TEMPLATE)
-        .expect("the template is part of the program and parses");
-    let report_html = environment
-        .get_template("report.html")
-        .and_then(|template| template.render(context! { page => page, style => STYLE }))
-        .expect("the template names only what the page has");
+    let report_html = html("report.html", view::page(set, verdict, &cells, context));
     let mut verdict_json = serde_json::to_string_pretty(verdict)
         .expect("a verdict has string keys and finite numbers");
     verdict_json.push('\n');

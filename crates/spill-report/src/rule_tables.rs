@@ -4,9 +4,13 @@ use spill_verdict::{
     deciding_number, figure, grouped, percent, plain,
 };
 
+use crate::dots::Dots;
 use crate::figures::NOTHING;
+use crate::rule_words::Method;
 use crate::runs::Runs;
+use crate::table::Table;
 use crate::view::{Badge, badge};
+use crate::worst::{self, WorstPair, WorstRow, short_id};
 
 /// Rows of one rule's table; beyond that, rows that hold are left out.
 const RULE_ROWS: usize = 200;
@@ -17,8 +21,23 @@ pub(crate) struct RuleSection {
     number: u8,
     title: &'static str,
     demands: &'static str,
+    method: Method,
     rows: Vec<RuleRow>,
     left_out: usize,
+    /// Ratios within pairs, for the rule that limits them.
+    forest: Option<Table>,
+    /// All pairs as dots: SVG, escaped already.
+    dots: Option<String>,
+    pairs: Table,
+    worst: Vec<WorstRow>,
+}
+
+/// What a rule's section shows besides the verdict.
+pub(crate) struct Shown<'a> {
+    pub(crate) method: Method,
+    pub(crate) forest: Option<Table>,
+    pub(crate) dots: Dots,
+    pub(crate) worst: &'a [WorstPair<'a>],
 }
 
 #[derive(Serialize)]
@@ -41,7 +60,12 @@ struct Link {
 }
 
 /// The table of `rule`: candidates in order, inputs within each.
-pub(crate) fn rule_section(verdict: &Verdict, rule: Rule, runs: &Runs) -> RuleSection {
+pub(crate) fn rule_section(
+    verdict: &Verdict,
+    rule: Rule,
+    runs: &Runs,
+    shown: Shown<'_>,
+) -> RuleSection {
     let mut rows: Vec<(State, RuleRow)> = Vec::new();
     for (column, candidate) in verdict.candidates.iter().enumerate() {
         for (index, row) in candidate
@@ -63,6 +87,11 @@ pub(crate) fn rule_section(verdict: &Verdict, rule: Rule, runs: &Runs) -> RuleSe
         number: rule.number(),
         title: rule.title(),
         demands: rule.demands(),
+        method: shown.method,
+        forest: shown.forest,
+        dots: shown.dots.chart,
+        pairs: shown.dots.table,
+        worst: worst::rows(rule, shown.worst, runs),
         left_out: total - rows.len(),
         rows: rows.into_iter().map(|(_, row)| row).collect(),
     }
@@ -104,10 +133,6 @@ fn link(evidence: &Evidence, runs: &Runs) -> Link {
             .map(|id| (short_id(id), runs.anchor(id)))
             .collect(),
     }
-}
-
-fn short_id(id: &str) -> String {
-    plain(id).chars().take(8).collect()
 }
 
 /// The figures that stand beside the one that decided.

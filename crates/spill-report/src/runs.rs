@@ -5,6 +5,7 @@ use spill_record::{Outcome, RunRecord, RunSet};
 use spill_verdict::{Verdict, counted_records, grouped, percent, plain};
 
 use crate::figures::NOTHING;
+use crate::pairs::place;
 
 /// Runs that a report lists; beyond that it lists those that are evidence or did not succeed.
 const LISTED: usize = 200;
@@ -40,11 +41,19 @@ pub(crate) struct RunRow {
     memory: String,
     /// What went wrong, or what leaked.
     remark: String,
+    /// Where its timeline stands in the report, if it does.
+    timeline: Option<String>,
 }
 
 impl Runs {
-    /// Lists the runs that the verdict counted, in plan order.
-    pub(crate) fn list(set: &RunSet, verdict: &Verdict) -> Self {
+    /// Lists the runs that the verdict counted, in plan order; those of `worst` and of `timelines`
+    /// (run ids with their anchors) are listed in any case.
+    pub(crate) fn list(
+        set: &RunSet,
+        verdict: &Verdict,
+        worst: &BTreeSet<&str>,
+        timelines: &BTreeMap<&str, String>,
+    ) -> Self {
         let evidence: BTreeSet<&str> = verdict
             .candidates
             .iter()
@@ -56,6 +65,8 @@ impl Runs {
                     .flatten()
             })
             .chain(verdict.leaks.iter().map(|leak| &*leak.run_id))
+            .chain(worst.iter().copied())
+            .chain(timelines.keys().copied())
             .collect();
         let records: Vec<(usize, &RunRecord)> = counted_records(set)
             .into_iter()
@@ -89,7 +100,7 @@ impl Runs {
                 .collect(),
             rows: listed
                 .into_iter()
-                .map(|(index, r)| row(anchor(index), r))
+                .map(|(index, r)| row(anchor(index), r, timelines.get(&*r.run_id).cloned()))
                 .collect(),
         }
     }
@@ -100,7 +111,7 @@ impl Runs {
     }
 }
 
-fn row(anchor: String, run: &RunRecord) -> RunRow {
+fn row(anchor: String, run: &RunRecord, timeline: Option<String>) -> RunRow {
     let count = |value: Option<u64>| value.map_or_else(|| NOTHING.to_owned(), grouped);
     let mut remarks: Vec<String> = run.error.iter().map(|error| plain(error)).collect();
     if let Some(files @ 1..) = run.files_written {
@@ -115,11 +126,7 @@ fn row(anchor: String, run: &RunRecord) -> RunRow {
     RunRow {
         anchor,
         run_id: plain(&run.run_id),
-        place: if run.scenario == run.input {
-            plain(&run.input)
-        } else {
-            format!("{}/{}", plain(&run.scenario), plain(&run.input))
-        },
+        place: place(&run.scenario, &run.input),
         configuration: plain(&run.configuration),
         repetition: run.repetition,
         profile: plain(&run.profile),
@@ -142,5 +149,6 @@ fn row(anchor: String, run: &RunRecord) -> RunRow {
             |bytes| format!("{:.1}", bytes as f64 / 1_048_576.0),
         ),
         remark: remarks.join("; "),
+        timeline,
     }
 }

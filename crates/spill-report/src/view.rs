@@ -1,14 +1,29 @@
+use std::collections::HashMap;
+
 use serde::Serialize;
-use spill_record::{Mode, RunSet, Stage};
+use spill_record::{Mode, RunRecord, RunSet, Stage};
 use spill_verdict::{
-    CandidateVerdict, Decision, Proposed, Rule, RuleVerdict, State, Verdict, deciding_number, exit,
-    grouped, percent, plain,
+    CandidateVerdict, Decision, Proposed, Rule, RuleVerdict, State, Verdict, counted,
+    deciding_number, exit, grouped, percent, plain,
 };
 
 use crate::background::{assumptions, configurations, inputs, limits, provenance};
-use crate::figures::{Figure, NOTHING};
-use crate::rule_tables::{RuleSection, rule_section};
+use crate::calls::Calls;
+use crate::cells::Cell;
+use crate::dots::dots;
+use crate::endings::endings;
+use crate::figures::{Figure, NOTHING, figures};
+use crate::forest::forest;
+use crate::inline_share::inline_share;
+use crate::pairs::{place, versus};
+use crate::render::Context;
+use crate::rule_tables::{RuleSection, Shown, rule_section};
+use crate::rule_words::method;
 use crate::runs::Runs;
+use crate::since::{Since, since};
+use crate::table::Table;
+use crate::timeline::{Timeline, timeline};
+use crate::worst::{WorstPair, run_ids, worst};
 
 /// What the template shows; nothing in it is computed there.
 #[derive(Serialize)]
@@ -24,13 +39,17 @@ pub(crate) struct Page {
     candidates: Vec<Candidate>,
     grid: Vec<GridRow>,
     profiles: Vec<Profile>,
-    costs: Vec<(String, Vec<String>)>,
+    forest: String,
+    since: Since,
     denominators: Vec<(&'static str, String)>,
     not_shown: Vec<String>,
     provenance: Vec<(&'static str, String)>,
     rules: Vec<RuleSection>,
     series: Vec<String>,
     figures: Vec<Figure>,
+    endings: Table,
+    inline: Option<InlinePart>,
+    timelines: Vec<TimelinePart>,
     configurations: Vec<[String; 6]>,
     inputs: Vec<[String; 6]>,
     assumptions: Vec<(&'static str, Vec<String>)>,
@@ -89,10 +108,47 @@ struct Profile {
     words: String,
 }
 
+#[derive(Serialize)]
+struct InlinePart {
+    /// SVG, escaped already.
+    chart: String,
+    table: Table,
+    inputs: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct TimelinePart {
+    anchor: String,
+    run_id: String,
+    /// What the run was, in words.
+    words: String,
+    calls: String,
+    timeline: Timeline,
+}
+
+/// Calls that a timeline within the report has at most; a run's own page has more.
+const TIMELINE_ROWS: usize = 40;
+
 /// Builds the page of a run folder.
-pub(crate) fn page(set: &RunSet, verdict: &Verdict, figures: Vec<Figure>) -> Page {
-    let runs = Runs::list(set, verdict);
+pub(crate) fn page(
+    set: &RunSet,
+    verdict: &Verdict,
+    cells: &[Cell<'_>],
+    context: Context<'_>,
+) -> Page {
     let plan = &set.manifest.plan;
+    let figures = figures(cells, plan.configurations.len(), set.manifest.mode);
+    let versus = versus(cells, plan.configurations.len());
+    let worst: Vec<Vec<WorstPair<'_>>> =
+        Rule::ALL.iter().map(|rule| worst(*rule, &versus)).collect();
+    let timelines = timelines(set, context.calls);
+    let anchors = timelines
+        .iter()
+        .map(|t| (&*t.run_id, t.anchor.clone()))
+        .collect();
+    let runs = Runs::list(set, verdict, &run_ids(&worst), &anchors);
+    let forest = forest(&versus, &plan.rules);
+    let mut forest_table = Some(forest.table);
     let mut scenarios: Vec<String> = plan
         .models
         .iter()
@@ -114,16 +170,33 @@ pub(crate) fn page(set: &RunSet, verdict: &Verdict, figures: Vec<Figure>) -> Pag
             .map(|rule| grid_row(verdict, rule))
             .collect(),
         profiles: profiles(set, verdict),
-        costs: costs(&figures, verdict),
+        forest: forest.chart,
+        since: since(context.baseline, set, verdict),
         denominators: denominators(verdict),
         not_shown: verdict.not_shown.clone(),
         provenance: provenance(set),
         rules: Rule::ALL
             .into_iter()
-            .map(|rule| rule_section(verdict, rule, &runs))
+            .zip(&worst)
+            .map(|(rule, worst)| {
+                let shown = Shown {
+                    method: method(rule, &plan.rules),
+                    forest: forest_table.take_if(|_| rule == Rule::InputTokens),
+                    dots: dots(rule, &versus, ids(rule), line_of(rule, set)),
+                    worst,
+                };
+                rule_section(verdict, rule, &runs, shown)
+            })
             .collect(),
         series: plan.configurations.iter().map(|c| plain(&c.name)).collect(),
         figures,
+        endings: endings(cells, plan.configurations.len()),
+        inline: context.calls.and_then(inline_share).map(|part| InlinePart {
+            chart: part.chart,
+            table: part.table,
+            inputs: part.inputs,
+        }),
+        timelines,
         configurations: configurations(set),
         inputs: inputs(set),
         assumptions: assumptions(set),
@@ -133,7 +206,7 @@ pub(crate) fn page(set: &RunSet, verdict: &Verdict, figures: Vec<Figure>) -> Pag
     }
 }
 
-fn headline(verdict: &Verdict) -> String {
+pub(crate) fn headline(verdict: &Verdict) -> String {
     let shipped = verdict.shipped.as_ref();
     let shipped = shipped.map_or("the shipped default".to_owned(), |s| {
         plain(&s.configuration)
@@ -170,7 +243,7 @@ fn subtitle(verdict: &Verdict, scenarios: &[String]) -> String {
     )
 }
 
-fn exit_words(code: u8) -> &'static str {
+pub(crate) fn exit_words(code: u8) -> &'static str {
     match code {
         exit::ACCEPTED => "the shipped default is accepted",
         exit::INTERNAL => "the harness is at fault",
@@ -317,35 +390,56 @@ fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
     verdict.profiles.iter().map(profile).collect()
 }
 
-/// Median input tokens of each candidate in percent of the control's, for the first inputs.
-fn costs(figures: &[Figure], verdict: &Verdict) -> Vec<(String, Vec<String>)> {
-    const INPUTS: usize = 4;
-    let Some(tokens) = figures.iter().find(|figure| figure.id == "tokens") else {
+/// The ids of a rule's dot plot and of its table.
+fn ids(rule: Rule) -> (&'static str, &'static str) {
+    match rule {
+        Rule::SuccessRate => ("chart-pairs-1", "pairs-1"),
+        Rule::IterationLimit => ("chart-pairs-2", "pairs-2"),
+        Rule::InputTokens => ("chart-pairs-3", "pairs-3"),
+        Rule::Quality => ("chart-pairs-4", "pairs-4"),
+        Rule::NothingLeaks => ("chart-pairs-5", "pairs-5"),
+    }
+}
+
+/// The ratio that a rule's dot plot draws a line at.
+fn line_of(rule: Rule, set: &RunSet) -> Option<f64> {
+    match rule {
+        Rule::InputTokens => Some(set.manifest.plan.rules.input_tokens_ratio_limit),
+        Rule::SuccessRate | Rule::IterationLimit | Rule::Quality | Rule::NothingLeaks => None,
+    }
+}
+
+fn timelines(set: &RunSet, calls: Option<&Calls>) -> Vec<TimelinePart> {
+    let Some(calls) = calls else {
         return Vec::new();
     };
-    let candidates: Vec<String> = verdict
-        .candidates
-        .iter()
-        .map(|candidate| plain(&candidate.configuration))
-        .collect();
-    let mut costs: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &tokens.rows {
-        if row.first {
-            costs.push((row.input.clone(), Vec::new()));
-        }
-        let ratio = row
-            .cells
-            .get(crate::figures::AGAINST_CONTROL)
-            .cloned()
-            .unwrap_or_default();
-        if candidates.contains(&row.configuration)
-            && let Some((_, ratios)) = costs.last_mut()
-        {
-            ratios.push(ratio);
-        }
-    }
-    costs.truncate(INPUTS);
-    costs
+    let records: HashMap<&str, &RunRecord> =
+        set.runs.iter().map(|run| (&*run.run_id, run)).collect();
+    let shown = calls
+        .shown()
+        .filter_map(|(id, calls)| Some((records.get(id)?, calls)));
+    shown
+        .enumerate()
+        .map(|(index, (run, calls))| TimelinePart {
+            anchor: format!("timeline-{index}"),
+            run_id: plain(&run.run_id),
+            words: run_words(run),
+            calls: counted(calls.len() as u64, "LLM call"),
+            timeline: timeline(&format!("chart-timeline-{index}"), calls, TIMELINE_ROWS),
+        })
+        .collect()
+}
+
+/// What a run was: input, configuration, repetition, profile and how it ended.
+pub(crate) fn run_words(run: &RunRecord) -> String {
+    format!(
+        "{}, {}, repetition {}, {}: {}",
+        place(&run.scenario, &run.input),
+        plain(&run.configuration),
+        run.repetition,
+        plain(&run.profile),
+        run.end_reason.as_str()
+    )
 }
 
 fn decision_words(decision: Decision, proposed: Option<Proposed>, verdict: &Verdict) -> String {

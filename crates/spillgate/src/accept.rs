@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::progress::Progress;
 use crate::temp::Temp;
-use crate::{Failure, folder, host, out, sources};
+use crate::{Failure, baseline, folder, host, out, serve, sources};
 
 const VERB: &str = "accept";
 
@@ -53,11 +53,18 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
+    if args.bless.is_some() {
+        baseline::check_stage(args.plan.stage.into())
+            .map_err(|error| Failure::usage(VERB, error))?;
+    }
     let plan = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
     if !args.quiet {
         print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(listen) = args.serve {
+        serve::beside(&args.out, listen)?;
+    }
     let temp = Temp::create()
         .context("no temporary folder can be made (set TMPDIR to a writable one)")
         .map_err(|error| Failure::usage(VERB, error))?;
@@ -84,6 +91,10 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
             "report: {}",
             folder.join("report.html").display()
         ));
+    }
+    if let Some(reason) = &args.bless {
+        baseline::bless(&args.out, &folder, reason, code)
+            .map_err(|error| Failure::usage(VERB, error))?;
     }
     Ok(code)
 }

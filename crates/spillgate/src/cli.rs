@@ -31,9 +31,15 @@ pub(crate) enum Verb {
     /// Judge a run folder again and exit by its verdict
     #[command(after_help = "Example: spillgate judge reports/latest")]
     Judge(FolderArgs),
-    /// Render a run folder's reports again
-    #[command(after_help = "Example: spillgate report reports/latest")]
-    Report(FolderArgs),
+    /// Render a run folder's reports again, or the page of one run
+    #[command(after_help = "Example: spillgate report reports/latest --run 9bfa0366")]
+    Report(ReportArgs),
+    /// Render two run folders side by side and print what differs
+    #[command(after_help = "Example: spillgate compare reports/baseline reports/latest")]
+    Compare(CompareArgs),
+    /// Show run folders live in a browser, and their figures to Prometheus
+    #[command(after_help = "Example: spillgate serve --reports reports --listen 127.0.0.1:8700")]
+    Serve(ServeArgs),
     /// Run one agentic step: the built-in subject
     #[command(after_help = "Example: spillgate step --print-settings")]
     Step(StepArgs),
@@ -58,6 +64,12 @@ pub(crate) struct AcceptArgs {
     /// The agent under test: an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "PATH")]
     pub(crate) subject: Option<PathBuf>,
+    /// Make this run the accepted one, DIR/baseline, for this reason (only on exit 0 or 3)
+    #[arg(long, value_name = "REASON", value_parser = reason)]
+    pub(crate) bless: Option<String>,
+    /// Show the acceptance live in a browser while it runs: on 127.0.0.1:8700, or the address given
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700")]
+    pub(crate) serve: Option<SocketAddr>,
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -157,6 +169,48 @@ pub(crate) struct FolderArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run folder, such as reports/latest
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Write the page of this run alone, run-ID.html: its id or the beginning of it
+    #[arg(long, value_name = "ID", conflicts_with = "json")]
+    pub(crate) run: Option<String>,
+    /// Print the verdict as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The first run folder, such as reports/baseline
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// The second run folder, such as reports/latest
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE", default_value = "compare.html")]
+    pub(crate) out: PathBuf,
+    /// Print what differs as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Folder that holds the run folders
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub(crate) reports: PathBuf,
+    /// Address to listen on; one that is not a loopback address needs --allow-remote
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8700")]
+    pub(crate) listen: SocketAddr,
+    /// Let other hosts in that have the token of the environment variable SPILLGATE_TOKEN
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct StepArgs {
     /// The job, a JSON file
     #[arg(long, value_name = "FILE", required_unless_present = "print_settings")]
@@ -193,6 +247,15 @@ pub(crate) struct LaunchArgs {
     /// The command
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+fn reason(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 500;
+    match text.trim() {
+        "" => Err("a reason is needed: it is what later readers of the baseline have".to_owned()),
+        long if long.len() > LONGEST => Err(format!("a reason has at most {LONGEST} bytes")),
+        reason => Ok(reason.to_owned()),
+    }
 }
 
 fn positive(text: &str) -> Result<usize, String> {

@@ -1,13 +1,14 @@
 //! `judge` and `report`, and the end of `accept`: everything that is rebuilt from a run folder.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use spill_record::RunFolder;
-use spill_report::Rendered;
+use spill_record::{RunFolder, RunSet};
+use spill_report::{Calls, Context, Rendered};
 use spill_verdict::Verdict;
 
-use crate::cli::FolderArgs;
-use crate::{Failure, github, out};
+use crate::cli::{FolderArgs, ReportArgs};
+use crate::{Failure, baseline, github, out};
 
 /// There only when a run leaked.
 const LEAKS: &str = "leaks.sarif";
@@ -18,7 +19,12 @@ pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-pub(crate) fn report(args: &FolderArgs) -> Result<u8, Failure> {
+pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
+    if let Some(id) = &args.run {
+        let page = run_page(&args.dir, id).map_err(|error| Failure::usage("report", error))?;
+        out::line(page.display());
+        return Ok(0);
+    }
     let (verdict, _) = rebuild("report", &args.dir)?;
     if args.json {
         print_verdict("report", &verdict, true)?;
@@ -26,6 +32,45 @@ pub(crate) fn report(args: &FolderArgs) -> Result<u8, Failure> {
         out::line(args.dir.join("report.html").display());
     }
     Ok(0)
+}
+
+/// Writes the page of the run whose id is `id` or begins so, and returns its path.
+fn run_page(folder: &Path, id: &str) -> anyhow::Result<PathBuf> {
+    let set = RunFolder::read(folder)?;
+    let runs = set.runs.iter().chain(&set.sensitivity);
+    let ids: BTreeSet<&str> = runs
+        .map(|run| &*run.run_id)
+        .filter(|run_id| !id.is_empty() && run_id.starts_with(id))
+        .collect();
+    let found: &str = if ids.contains(id) {
+        id
+    } else {
+        let mut ids = ids.iter();
+        match (ids.next(), ids.len()) {
+            (Some(one), 0) => one,
+            (None, _) => anyhow::bail!(
+                "{} has no run {id:?} (ids stand in its runs.csv, column run_id)",
+                folder.display()
+            ),
+            (Some(_), more) => anyhow::bail!(
+                "{} runs of {} begin with {id:?} (give more of the id)",
+                more + 1,
+                folder.display()
+            ),
+        }
+    };
+    let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    anyhow::ensure!(
+        found.len() <= 128 && found.chars().all(safe),
+        "the id {found:?} cannot be part of a file's name (the folder was not made by this program)"
+    );
+    let mut calls = Vec::new();
+    RunFolder::each_call_of(folder, |run_id| run_id == found, |call| calls.push(call))?;
+    let page = spill_report::run_page(&set, &calls, found)
+        .ok_or_else(|| anyhow::anyhow!("the run {found:?} left no record"))?;
+    let name = format!("run-{found}.html");
+    RunFolder::write_derived(folder, &name, page.as_bytes())?;
+    Ok(folder.join(name))
 }
 
 /// Judges a folder's records, writes every derived file, and tells the CI system that runs this.
@@ -39,15 +84,17 @@ pub(crate) fn finish(verb: &'static str, folder: &Path) -> Result<(Verdict, u8),
 /// Judges a folder's records and writes every derived file.
 fn rebuild(verb: &'static str, folder: &Path) -> Result<(Verdict, Rendered), Failure> {
     let usage = |error| Failure::usage(verb, error);
-    let set = RunFolder::read(folder).map_err(|error| usage(anyhow::Error::from(error)))?;
-    for torn in &set.torn {
-        out::note(format_args!(
-            "note: {} ends in a torn line (line {}, {} bytes), which is left out",
-            torn.file, torn.line, torn.bytes
-        ));
-    }
-    let verdict = spill_verdict::judge(&set);
-    let rendered = spill_report::render(&set, &verdict);
+    let (set, verdict) = judged(folder).map_err(usage)?;
+    let mut calls = Calls::of(&set, &verdict);
+    let wanted = calls.wanted();
+    RunFolder::each_call_of(folder, |id| wanted.contains(id), |call| calls.take(call))
+        .map_err(|error| usage(error.into()))?;
+    let baseline = baseline::beside(folder);
+    let context = Context {
+        calls: Some(&calls),
+        baseline: baseline.as_ref(),
+    };
+    let rendered = spill_report::render(&set, &verdict, context);
     RunFolder::write_runs_csv(folder, &set).map_err(|error| usage(error.into()))?;
     let files = [
         ("verdict.json", &rendered.verdict_json),
@@ -63,6 +110,19 @@ fn rebuild(verb: &'static str, folder: &Path) -> Result<(Verdict, Rendered), Fai
     }
     write_or_remove(folder, LEAKS, rendered.leaks_sarif.as_deref()).map_err(usage)?;
     Ok((verdict, rendered))
+}
+
+/// Reads a folder's records, says what of them is torn, and judges them.
+pub(crate) fn judged(folder: &Path) -> anyhow::Result<(RunSet, Verdict)> {
+    let set = RunFolder::read(folder)?;
+    for torn in &set.torn {
+        out::note(format_args!(
+            "note: {} ends in a torn line (line {}, {} bytes), which is left out",
+            torn.file, torn.line, torn.bytes
+        ));
+    }
+    let verdict = spill_verdict::judge(&set);
+    Ok((set, verdict))
 }
 
 /// Writes a file that is there only when there is something to say.

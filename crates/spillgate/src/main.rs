@@ -5,13 +5,16 @@
 //! and the environment on behalf of the others.
 
 mod accept;
+mod baseline;
 mod cli;
+mod compare;
 mod folder;
 mod github;
 mod host;
 mod mock;
 mod out;
 mod progress;
+mod serve;
 mod sources;
 mod step;
 mod temp;
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         Verb::List(args) => accept::list(&args),
         Verb::Judge(args) => folder::judge(&args),
         Verb::Report(args) => folder::report(&args),
+        Verb::Compare(args) => compare::run(&args),
+        Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),
         Verb::Launch(args) => step::launch(&args),

@@ -1,5 +1,7 @@
 //! A composite tool's own calls: whole for the tool, bounded for the record, in nobody's way.
 
+use std::{fs, path::Path};
+
 use serde_json::{Map, Value, json};
 use spill_agent::{
     AbortSignal, EndReason, SpillSettings, StepResult, SubCall, ToolAnswer, run_step,
@@ -107,4 +109,45 @@ async fn a_step_that_times_out_keeps_the_sub_calls() {
     let entry = printed(&result)["toolsCalled"][0]["subCalls"].clone();
     assert_eq!(entry.as_array().map(Vec::len), Some(3));
     assert_eq!(entry[1], whole()[1]);
+}
+
+fn in_files(directory: &Path) -> SpillSettings {
+    inline_cap(&[
+        ("SPILLGATE_STORE", "file"),
+        ("SPILLGATE_STORE_DIR", directory.to_str().expect("a text")),
+    ])
+}
+
+/// Names in a store's directory, without its lock.
+fn left_in(directory: &Path) -> usize {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names.filter(|name| name != ".lock").count()
+}
+
+/// The copies share the results' directory, not the order of their names, and go with them.
+#[tokio::test(start_paused = true)]
+async fn copies_in_files_change_no_prompt_and_leave_none_behind() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path().canonicalize().expect("it exists");
+    let (model, result) = run(in_files(&home.join("0/spill"))).await;
+    assert_eq!(result.spill.persisted, 4);
+    for number in 1..5 {
+        let directory = home.join(format!("{number}/spill"));
+        let (again, other) = run(in_files(&directory)).await;
+        assert!(model.requests() == again.requests());
+        assert_eq!(printed(&result), printed(&other));
+        assert_eq!(left_in(&directory), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_of_a_step_that_is_cut_off_leave_no_file_behind() {
+    let home = tempfile::tempdir().expect("a directory");
+    let directory = home.path().canonicalize().expect("it exists").join("spill");
+    let model = ScriptedModel::new([calls(&[("both", "{}")]), Turn::Hang]);
+    let never = AbortSignal::never();
+    let result = run_step(&job(), in_files(&directory), &model, &TOOLS, &never).await;
+    assert_eq!(result.end_reason, EndReason::Timeout);
+    assert_eq!(left_in(&directory), 0);
 }

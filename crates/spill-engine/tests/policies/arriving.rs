@@ -131,6 +131,30 @@ fn a_failure_leans_the_preview_to_the_end() {
     assert!(streamed.is_error && tail.len() > 2 * head.len());
 }
 
+/// Bytes that fit, but as text no longer: they are shaped as the text that they are shown as.
+#[test]
+fn bytes_that_grow_over_the_limit_as_text_are_shaped_at_the_end() {
+    let owner = owner();
+    let prompt = |is_error| {
+        let bench = capped(1_000);
+        let mut arriving = bench.policy.begin(Call::new("tool", CALL).owned_by(&owner));
+        arriving.push(b"start");
+        arriving.push(&[0xff; 900]);
+        arriving.push(b"the end");
+        let streamed = arriving.finish(is_error);
+        assert_eq!((streamed.size.get(), streamed.is_error), (912, is_error));
+        assert!(matches!(streamed.verdict, Verdict::Replace { .. }));
+        assert!(streamed.prompt.len() <= 1_000);
+        streamed.prompt
+    };
+    let (usual, failed) = (prompt(false), prompt(true));
+    let before_cut = |prompt: &str| prompt.find("left out ...]").expect("a marker");
+    assert!(
+        before_cut(&failed) < before_cut(&usual),
+        "a failure is told at its end"
+    );
+}
+
 #[test]
 fn bytes_that_are_no_text_are_stored_as_they_are_and_shown_nowhere() {
     let bytes: Vec<u8> = (0..=255).cycle().take(50_000).collect();
@@ -379,6 +403,11 @@ fn what_is_lost_is_said_to_be_lost() {
             "{}",
             streamed.prompt
         );
+        let shown = streamed.prompt.matches('x').count();
+        let both_ends = policy.name() == "inline-cap";
+        assert_eq!(shown, if both_ends { 1_000 } else { 500 });
+        let gone = format!("\n[... {} bytes are lost,", 40_000 - shown);
+        assert!(streamed.prompt.contains(&gone), "{}", streamed.prompt);
         assert_eq!((streamed.record_text, streamed.size.get()), (None, 40_000));
         assert!(matches!(
             streamed.verdict,

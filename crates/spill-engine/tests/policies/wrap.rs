@@ -281,3 +281,20 @@ fn a_place_that_cannot_be_used_fails_the_load() {
         spill_engine::open_policy("other", &json!({}), &base, Arc::new(spill_engine::OsNames));
     assert!(other.is_err());
 }
+
+/// A transform sees results whole, so nothing leaves before it has.
+#[test]
+fn a_stream_passes_at_once_only_where_no_transform_stands_before_the_cap() {
+    let owner = owner();
+    let call = Call::new("tool", CALL).owned_by(&owner);
+    let plain = Pipeline::new().around("tool", capped(1_000).policy);
+    let mut arriving = plain.begin(call).expect("a policy and no transform");
+    arriving.push(&[b'x'; 5_000]);
+    assert!(arriving.finish(false).prompt.len() <= 1_000);
+    let other = Call::new("other", CALL).owned_by(&owner);
+    assert!(plain.begin(other).is_none(), "no policy is around it");
+    let first = Pipeline::new()
+        .around_all(capped(1_000).policy)
+        .transform(upper);
+    assert!(first.begin(call).is_none());
+}

@@ -225,3 +225,24 @@ fn a_link_in_the_directorys_place_is_told_once() {
     );
     assert!(guard.sweep(&store, &|| true).is_none());
 }
+
+/// Another process that holds the lock keeps nobody longer than there is time.
+#[test]
+fn a_sweep_that_waits_stops_when_it_is_told_to() {
+    let (home, _) = crashed(&[(".part", "half")]);
+    let store = store_in(&root_in(&home));
+    keep(&store, "opened".to_owned());
+    let lock = fs::File::open(root_in(&home).join(".lock")).expect("the lock file");
+    let held = rustix::fs::FlockOperation::LockExclusive;
+    rustix::fs::flock(&lock, held).expect("nobody else has it");
+    let asked = Cell::new(0);
+    let five_times = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 5
+    };
+    let swept = store.sweep_leftovers(&five_times).expect("no failure");
+    assert_eq!((swept.leftovers, asked.get()), (0, 5));
+    drop(lock);
+    let swept = store.sweep_leftovers(&|| true).expect("a usable place");
+    assert_eq!(swept.leftovers, 1);
+}

@@ -2,14 +2,16 @@ use std::collections::BTreeMap;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus};
 use spill_record::{RunRecord, Stage};
-use spill_report::{Rendered, SUMMARY_LIMIT_BYTES, github_annotations, github_outputs, render};
+use spill_report::{
+    Context, Rendered, SUMMARY_LIMIT_BYTES, github_annotations, github_outputs, render,
+};
 use spill_verdict::{State, Verdict, judge};
 
 use crate::builder::{Case, exhaust, lose, score};
 
 fn files(case: &Case) -> (Verdict, Rendered) {
     let verdict = judge(&case.set);
-    let rendered = render(&case.set, &verdict);
+    let rendered = render(&case.set, &verdict, Context::default());
     (verdict, rendered)
 }
 

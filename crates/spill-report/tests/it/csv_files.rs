@@ -1,4 +1,4 @@
-use spill_report::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS, render};
+use spill_report::{Context, RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS, render};
 use spill_verdict::judge;
 
 use crate::builder::{Case, exhaust, lose, score};
@@ -10,7 +10,7 @@ fn summary_and_rules() {
         .one("32KiB", "document", 2, |r| score(r, 7, 0))
         .one("off", "small", 1, lose)
         .without(|r| r.configuration == "32KiB" && r.input == "medium");
-    let files = render(&case.set, &judge(&case.set));
+    let files = render(&case.set, &judge(&case.set), Context::default());
     insta::assert_snapshot!("summary", files.summary_csv);
     insta::assert_snapshot!("rules", files.rules_csv);
     assert_eq!(
@@ -35,7 +35,10 @@ fn only_measured_columns_follow_what_is_measured() {
                 .map(|bytes| bytes + 4_096 * u64::from(factor > 1.0));
         });
         let verdict = judge(&case.set);
-        (render(&case.set, &verdict).summary_csv, verdict)
+        (
+            render(&case.set, &verdict, Context::default()).summary_csv,
+            verdict,
+        )
     };
     let ((one, verdict_one), (two, verdict_two)) = (summary(1.0), summary(3.0));
     assert_eq!(

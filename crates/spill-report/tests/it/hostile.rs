@@ -1,8 +1,10 @@
+use spill_record::Blessing;
 use spill_record::{RunRecord, RunSet};
-use spill_report::{Rendered, render};
+use spill_report::{Baseline, Context, Rendered, compare, render, run_page};
 use spill_verdict::judge;
 
 use crate::builder::Case;
+use crate::calls::{self, Names, all_calls};
 
 const EVIL: [&str; 6] = [
     "</script><script>alert(1)</script>",
@@ -50,7 +52,55 @@ fn renamed(name: &str) -> Case {
 
 fn files(name: &str) -> Rendered {
     let case = renamed(name);
-    render(&case.set, &judge(&case.set))
+    calls::rendered(&case.set, &names(name))
+}
+
+fn names(name: &str) -> Names<'_> {
+    Names {
+        tool: name,
+        reference: name,
+        finish: name,
+    }
+}
+
+/// Every page that there is besides the report without an accepted run.
+fn other_pages(name: &str) -> [String; 3] {
+    let set = renamed(name).set;
+    let verdict = judge(&set);
+    let mut other = set.clone();
+    other.manifest.acceptance_id = name.to_owned();
+    other.manifest.plan_hash = name.to_owned();
+    other.manifest.host.os = name.to_owned();
+    for run in &mut other.runs {
+        run.input_tokens = run.input_tokens.map(|tokens| tokens * 2);
+        run.policy = Some(name.to_owned());
+        run.missed_facts = vec![name.to_owned()];
+    }
+    let baseline = Baseline {
+        verdict: judge(&other),
+        blessing: Blessing {
+            schema: spill_record::SCHEMA,
+            acceptance_id: name.to_owned(),
+            reason: name.to_owned(),
+            blessed_at: name.to_owned(),
+            commit: Some(name.to_owned()),
+            dirty: None,
+            exit_code: 0,
+            records_digest: String::new(),
+        },
+        set: other,
+    };
+    let context = Context {
+        calls: None,
+        baseline: Some(&baseline),
+    };
+    let calls = all_calls(&baseline.set, &names(name));
+    let run = &baseline.set.runs[7];
+    [
+        render(&set, &verdict, context).report_html,
+        run_page(&baseline.set, &calls, &run.run_id).expect("the run has a page"),
+        compare((&set, &verdict), (&baseline.set, &baseline.verdict)),
+    ]
 }
 
 /// Every tag of a page with the names of its attributes: what a name from outside must not change.
@@ -79,6 +129,22 @@ fn names_from_outside_do_not_change_a_page() {
             .find(|c| (c.is_control() && *c != '\n') || ('\u{202a}'..='\u{202e}').contains(c));
         assert_eq!(bad, None, "{name:?} left a control character");
         assert!(!html.contains("60481729"), "a name was run as a template");
+    }
+}
+
+#[test]
+fn names_from_outside_do_not_change_the_other_pages() {
+    let expected = other_pages("harmless").map(|html| skeleton(&html));
+    for name in EVIL {
+        let pages = other_pages(name);
+        for (html, expected) in pages.iter().zip(&expected) {
+            assert_eq!(&skeleton(html), expected, "{name:?} changed the page");
+            let bad = html
+                .chars()
+                .find(|c| (c.is_control() && *c != '\n') || ('\u{202a}'..='\u{202e}').contains(c));
+            assert_eq!(bad, None, "{name:?} left a control character");
+            assert!(!html.contains("60481729"), "a name was run as a template");
+        }
     }
 }
 

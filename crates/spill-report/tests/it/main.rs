@@ -2,7 +2,10 @@
 
 #[path = "../../../spill-verdict/tests/it/builder.rs"]
 mod builder;
+mod calls;
 mod ci_files;
+mod comparison;
 mod csv_files;
 mod hostile;
 mod html;
+mod run_pages;

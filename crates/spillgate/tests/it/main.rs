@@ -6,8 +6,10 @@
 
 mod accept;
 mod bad_input;
+mod baseline;
 mod ci;
 mod planted_faults;
+mod policies;
 mod processes;
 mod program;
 mod schemas;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::program::{folder, program, scenario_with, spillgate};
+use crate::program::{Mock, folder, program, scenario_with, spillgate};
 
 /// Long enough for anything here on a busy machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -98,48 +98,6 @@ fn an_interrupted_acceptance_ends_as_incomplete_with_no_child_alive() {
     }
 }
 
-/// A mock server of its own process; killed when dropped.
-struct Mock {
-    child: Child,
-    llm: String,
-    tools: String,
-}
-
-impl Mock {
-    fn start(input: &str) -> Self {
-        let mut child = program()
-            .args(["mock", "--input", input])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut url = |name: &str| {
-            let line = lines.next().unwrap().unwrap();
-            line.strip_prefix(name).unwrap().trim().to_owned()
-        };
-        let (llm, tools) = (url("llm"), url("tools"));
-        Self { child, llm, tools }
-    }
-
-    fn job(&self, folder: &Path, timeout_ms: u64) -> PathBuf {
-        let job = serde_json::json!({
-            "stepId": "review", "model": "simulated-1", "prompt": "Review the change.",
-            "llmUrl": self.llm, "mcpUrl": self.tools, "iterationLimit": 250,
-            "stepTimeoutMs": timeout_ms,
-        });
-        let path = folder.join("job.json");
-        fs::write(&path, job.to_string()).unwrap();
-        path
-    }
-}
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
 fn step(folder: &Path, job: &Path) -> Child {
     fs::create_dir_all(folder.join("home")).unwrap();
     program()
@@ -178,7 +136,7 @@ fn wait_for_log(child: &mut Child, words: &str) {
 #[test]
 fn a_step_killed_after_it_stored_a_result_leaves_no_file() {
     let folder = folder();
-    let mock = Mock::start("large");
+    let mock = Mock::start(&["--input", "large"]);
     let job = mock.job(folder.path(), 60_000);
     let mut child = step(folder.path(), &job);
     wait_for_log(&mut child, "stored");
@@ -192,7 +150,7 @@ fn a_step_killed_after_it_stored_a_result_leaves_no_file() {
 fn sigterm_aborts_a_step_and_the_result_keeps_the_reason() {
     let folder = folder();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut mock = Mock::start("small");
+    let mut mock = Mock::start(&["--input", "small"]);
     mock.llm = format!("http://{}/v1", silent.local_addr().unwrap());
     let job = mock.job(folder.path(), 60_000);
     let mut child = step(folder.path(), &job);
@@ -209,7 +167,7 @@ fn sigterm_aborts_a_step_and_the_result_keeps_the_reason() {
 fn a_step_whose_servers_are_gone_ends_with_a_result() {
     let folder = folder();
     let job = {
-        let mock = Mock::start("small");
+        let mock = Mock::start(&["--input", "small"]);
         mock.job(folder.path(), 3_000)
     };
     let output = step(folder.path(), &job).wait_with_output().unwrap();

@@ -1,8 +1,9 @@
 //! The program under test and small scenarios for it.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -117,4 +118,48 @@ pub(crate) fn rows(path: &Path) -> Vec<Row> {
 pub(crate) fn verdict(folder: &Path) -> serde_json::Value {
     let path = folder.join("reports/latest/verdict.json");
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// A mock server of its own process; killed when dropped.
+pub(crate) struct Mock {
+    child: Child,
+    pub(crate) llm: String,
+    pub(crate) tools: String,
+}
+
+impl Mock {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut child = program()
+            .arg("mock")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut url = |name: &str| {
+            let line = lines.next().unwrap().unwrap();
+            line.strip_prefix(name).unwrap().trim().to_owned()
+        };
+        let (llm, tools) = (url("llm"), url("tools"));
+        Self { child, llm, tools }
+    }
+
+    /// A job for these servers, written into `folder`.
+    pub(crate) fn job(&self, folder: &Path, timeout_ms: u64) -> PathBuf {
+        let job = serde_json::json!({
+            "stepId": "review", "model": "simulated-1", "prompt": "Review the change.",
+            "llmUrl": self.llm, "mcpUrl": self.tools, "iterationLimit": 250,
+            "stepTimeoutMs": timeout_ms,
+        });
+        let path = folder.join("job.json");
+        fs::write(&path, job.to_string()).unwrap();
+        path
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
 }

@@ -18,6 +18,11 @@ const MAY_USE: [(&str, &[&str], bool); 12] = [
     ("spill-verdict", &["spill-record"], false),
     ("spill-report", &["spill-record", "spill-verdict"], false),
     (
+        "spill-dash",
+        &["spill-record", "spill-report", "spill-verdict"],
+        true,
+    ),
+    (
         "spill-traces",
         &[
             "spill-engine",
@@ -38,6 +43,7 @@ const MAY_USE: [(&str, &[&str], bool); 12] = [
         "spillgate",
         &[
             "spill-agent",
+            "spill-dash",
             "spill-engine",
             "spill-mocks",
             "spill-record",

@@ -86,18 +86,26 @@ impl Disk {
 
     /// Waits for all other threads and processes, for a bounded time.
     pub(super) fn locked(&self) -> Result<Locked<'_>, StoreError> {
+        self.locked_while(&|| true)?.ok_or_else(held)
+    }
+
+    /// The same, but only as long as `go_on` says so; `None` when it said no.
+    pub(super) fn locked_while(
+        &self,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Locked<'_>>, StoreError> {
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..LOCK_ATTEMPTS {
             match ask(Ask::Lock, || {
                 rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive)
             }) {
-                Ok(()) => return Ok(Locked { disk: self, file }),
+                Ok(()) => return Ok(Some(Locked { disk: self, file })),
+                Err(Errno::WOULDBLOCK) if !go_on() => return Ok(None),
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
                 Err(error) => return Err(failed("locking the store", error)),
             }
         }
-        let error = io::Error::new(io::ErrorKind::TimedOut, "another process holds the lock");
-        Err(StoreError::io("locking the store", &error))
+        Err(held())
     }
 
     /// Makes a new file; whatever stands there already is left alone.
@@ -273,6 +281,11 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&*self.file, FlockOperation::Unlock);
     }
+}
+
+fn held() -> StoreError {
+    let error = io::Error::new(io::ErrorKind::TimedOut, "another process holds the lock");
+    StoreError::io("locking the store", &error)
 }
 
 pub(super) fn failed(action: &str, error: Errno) -> StoreError {

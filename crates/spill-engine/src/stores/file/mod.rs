@@ -144,7 +144,9 @@ impl FileStore {
         let Some(disk) = self.existing()? else {
             return Ok(swept);
         };
-        let locked = disk.locked()?;
+        let Some(locked) = disk.locked_while(go_on)? else {
+            return Ok(swept);
+        };
         let mut listing = disk.list()?;
         for key in disk.leftovers(&listing) {
             if !go_on() {

@@ -1,0 +1,319 @@
+//! Looks at the run folders below a reports folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use spill_record::{CallRecord, LiveFolder, RunSet};
+use spill_verdict::{Verdict, judge, plain};
+
+use crate::board::{Board, Card, CardState, Counts, about, rules};
+use crate::error::DashError;
+
+/// Folders that are shown at most, the newest ones.
+const SHOWN: usize = 1_000;
+const VERDICT: &str = "verdict.json";
+/// The copy of the accepted run: no acceptance of its own.
+const BASELINE: &str = "baseline";
+
+/// The run folders of a reports folder, as of the last look.
+#[derive(Debug)]
+pub struct Reports {
+    path: PathBuf,
+    followed: BTreeMap<String, Followed>,
+    /// LLM calls of the newest folder, as far as they were read; with the folder's name.
+    calls: (String, Vec<CallRecord>),
+}
+
+/// A folder and what was last seen of it.
+#[derive(Debug)]
+enum Followed {
+    Readable(Box<Seen>),
+    Unreadable(String),
+}
+
+#[derive(Debug)]
+struct Seen {
+    live: LiveFolder,
+    verdict: Option<Verdict>,
+    /// When `verdict.json` was last written, where it was read.
+    judged: Option<SystemTime>,
+    state: CardState,
+    counts: Counts,
+}
+
+impl Reports {
+    /// Follows the folders below `path`; a folder that is not there yet has none.
+    ///
+    /// # Errors
+    ///
+    /// Fails when something stands there that cannot be listed.
+    pub fn open(path: &Path) -> Result<Self, DashError> {
+        let mut reports = Self {
+            path: path.to_owned(),
+            followed: BTreeMap::new(),
+            calls: (String::new(), Vec::new()),
+        };
+        reports.look()?;
+        Ok(reports)
+    }
+
+    /// Reads what is new. Cost grows with the new bytes and with the number of folders.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reports::open`].
+    pub fn look(&mut self) -> Result<(), DashError> {
+        let names = self.names()?;
+        self.followed.retain(|name, _| names.contains(name));
+        let newest = names.last().cloned();
+        for name in names {
+            let path = self.path.join(&name);
+            let is_newest = newest.as_ref() == Some(&name);
+            match self.followed.get_mut(&name) {
+                Some(Followed::Readable(seen)) => {
+                    if let Err(error) = seen.look(is_newest) {
+                        self.followed.insert(name, Followed::Unreadable(error));
+                    }
+                }
+                Some(Followed::Unreadable(_)) => {}
+                None => {
+                    let followed = Seen::open(&path, is_newest)
+                        .map_or_else(Followed::Unreadable, |seen| {
+                            Followed::Readable(Box::new(seen))
+                        });
+                    self.followed.insert(name, followed);
+                }
+            }
+        }
+        self.look_at_calls(newest);
+        Ok(())
+    }
+
+    fn look_at_calls(&mut self, newest: Option<String>) {
+        let Some(newest) = newest else { return };
+        let Some(Followed::Readable(seen)) = self.followed.get_mut(&newest) else {
+            return;
+        };
+        if self.calls.0 != newest {
+            self.calls = (newest, Vec::new());
+        }
+        // A folder whose calls cannot be read shows no figures of them; its report says why.
+        if let Ok(fresh) = seen.live.look_at_calls() {
+            self.calls.1.extend(fresh);
+        }
+    }
+
+    /// Names of the run folders, oldest first: an id begins with its time.
+    fn names(&self) -> Result<Vec<String>, DashError> {
+        let unreadable = |source| DashError::Reports {
+            path: self.path.clone(),
+            source,
+        };
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(unreadable(source)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(unreadable)?;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            if is_folder
+                && is_id(&name)
+                && name != BASELINE
+                && entry.path().join("manifest.json").is_file()
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        names.drain(..names.len().saturating_sub(SHOWN));
+        Ok(names)
+    }
+
+    /// The path of a folder that is followed.
+    #[must_use]
+    pub fn folder(&self, id: &str) -> Option<PathBuf> {
+        self.followed.contains_key(id).then(|| self.path.join(id))
+    }
+
+    /// What is shown of it now; `now` gives rates their time.
+    #[must_use]
+    pub fn board(&self, now: Timestamp) -> Board {
+        let cards = self
+            .followed
+            .iter()
+            .rev()
+            .map(|(id, followed)| match followed {
+                Followed::Readable(seen) => seen.card(id, now),
+                Followed::Unreadable(error) => unreadable(id, error),
+            });
+        Board {
+            cards: cards.collect(),
+        }
+    }
+
+    /// The newest folder's records, verdict and calls.
+    pub(crate) fn newest(&self) -> Option<(&RunSet, Option<&Verdict>, &[CallRecord])> {
+        match self.followed.iter().next_back()? {
+            (_, Followed::Readable(seen)) => {
+                Some((seen.live.set(), seen.verdict.as_ref(), &self.calls.1))
+            }
+            (_, Followed::Unreadable(_)) => None,
+        }
+    }
+}
+
+/// A name that stands in a path and an address as it is.
+fn is_id(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.len() <= 128
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+impl Seen {
+    fn open(path: &Path, is_newest: bool) -> Result<Self, String> {
+        let live = LiveFolder::open(path).map_err(|error| error.to_string())?;
+        let mut seen = Self {
+            live,
+            verdict: None,
+            judged: None,
+            state: CardState::Incomplete,
+            counts: Counts::default(),
+        };
+        seen.refresh(is_newest, true)?;
+        Ok(seen)
+    }
+
+    fn look(&mut self, is_newest: bool) -> Result<(), String> {
+        self.refresh(is_newest, false)
+    }
+
+    /// Reads the verdict of a finished folder, or judges what an unfinished one holds so far.
+    fn refresh(&mut self, is_newest: bool, first: bool) -> Result<(), String> {
+        let written = self.live.is_being_written();
+        let path = self.live.path().join(VERDICT);
+        let judged = fs::metadata(&path).and_then(|data| data.modified()).ok();
+        let needs_records = is_newest || written || judged.is_none();
+        let fresh = if needs_records {
+            self.live.look().map_err(|error| error.to_string())?
+        } else {
+            0
+        };
+        match judged.filter(|_| !written) {
+            Some(time) if self.judged == Some(time) => {}
+            Some(time) => {
+                let text = fs::read(&path).map_err(|error| format!("{VERDICT}: {error}"))?;
+                let verdict: Verdict = serde_json::from_slice(&text)
+                    .map_err(|error| format!("{VERDICT} is not a verdict: {error}"))?;
+                self.counts = Counts::of_verdict(self.live.set(), &verdict);
+                self.verdict = Some(verdict);
+                self.judged = Some(time);
+                self.state = CardState::Finished;
+            }
+            None => {
+                self.state = if written {
+                    CardState::Running
+                } else {
+                    CardState::Incomplete
+                };
+                if fresh > 0 || first || self.judged.is_some() {
+                    self.judged = None;
+                    self.counts = Counts::of(self.live.set());
+                    self.verdict = Some(judge(self.live.set()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn card(&self, id: &str, now: Timestamp) -> Card {
+        let set = self.live.set();
+        let counts = self.counts;
+        let running = self.state == CardState::Running;
+        let rate = running
+            .then(|| rate(&set.manifest.started_at, counts.done, now))
+            .flatten();
+        let left = counts.planned.saturating_sub(counts.done);
+        let finished = self
+            .verdict
+            .as_ref()
+            .filter(|_| self.state == CardState::Finished);
+        Card {
+            id: id.to_owned(),
+            state: self.state,
+            started_at: plain(&set.manifest.started_at),
+            about: about(set),
+            planned: counts.planned,
+            done: counts.done,
+            succeeded: counts.succeeded,
+            failed: counts.failed,
+            infrastructure: counts.infrastructure,
+            cells_planned: counts.cells_planned,
+            cells_done: counts.cells_done,
+            runs_per_second: rate,
+            eta_seconds: rate.map(|rate| left as f64 / rate),
+            sentence: match (self.state, finished) {
+                (_, Some(verdict)) => verdict.decision_sentence().to_owned(),
+                (CardState::Running, None) => {
+                    "Rules as they stand; they can turn until the planned number is reached."
+                        .to_owned()
+                }
+                (CardState::Incomplete | CardState::Finished | CardState::Unreadable, None) => {
+                    "Its process ended before the plan was done: no verdict.".to_owned()
+                }
+            },
+            decision: finished.map(|verdict| verdict.decision.as_str().to_owned()),
+            exit_code: finished.map(Verdict::exit_code),
+            provisional: finished.is_none(),
+            candidates: self.verdict.iter().flat_map(candidates).collect(),
+            rules: self.verdict.as_ref().map(rules).unwrap_or_default(),
+            error: None,
+        }
+    }
+}
+
+fn candidates(verdict: &Verdict) -> impl Iterator<Item = String> + '_ {
+    let all = verdict.candidates.iter();
+    all.map(|candidate| plain(&candidate.configuration))
+}
+
+/// Runs per second since the start; `None` before the first one.
+fn rate(started_at: &str, done: u64, now: Timestamp) -> Option<f64> {
+    let started: Timestamp = started_at.parse().ok()?;
+    let seconds = now.duration_since(started).as_secs_f64();
+    (done > 0 && seconds > 0.0).then(|| done as f64 / seconds)
+}
+
+fn unreadable(id: &str, error: &str) -> Card {
+    Card {
+        id: id.to_owned(),
+        state: CardState::Unreadable,
+        started_at: String::new(),
+        about: String::new(),
+        planned: 0,
+        done: 0,
+        succeeded: 0,
+        failed: 0,
+        infrastructure: 0,
+        cells_planned: 0,
+        cells_done: 0,
+        runs_per_second: None,
+        eta_seconds: None,
+        sentence: "The folder cannot be read.".to_owned(),
+        decision: None,
+        exit_code: None,
+        provisional: false,
+        candidates: Vec::new(),
+        rules: Vec::new(),
+        error: Some(plain(error)),
+    }
+}

@@ -1,0 +1,76 @@
+//! `serve`, and the dashboard beside `accept`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use spill_dash::{Dashboard, Options, Token};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::ServeArgs;
+use crate::{Failure, out};
+
+const VERB: &str = "serve";
+const TOKEN_VAR: &str = "SPILLGATE_TOKEN";
+
+pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
+    let options = options(&args.reports, args.listen, args.allow_remote)
+        .map_err(|error| Failure::usage(VERB, error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal(VERB, error))?;
+    runtime.block_on(async {
+        let dashboard = Dashboard::start(options)
+            .await
+            .map_err(|error| Failure::usage(VERB, error))?;
+        out::line(format_args!("dashboard: {}", dashboard.url()));
+        let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        let [interrupt, terminate] = signals;
+        let (mut interrupt, mut terminate) = match (interrupt, terminate) {
+            (Ok(interrupt), Ok(terminate)) => (interrupt, terminate),
+            (Err(error), _) | (_, Err(error)) => return Err(Failure::internal(VERB, error)),
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        Ok(0)
+    })
+}
+
+fn options(reports: &Path, listen: SocketAddr, allow_remote: bool) -> anyhow::Result<Options> {
+    let token = std::env::var(TOKEN_VAR)
+        .ok()
+        .filter(|text| !text.is_empty());
+    if !listen.ip().is_loopback() && !allow_remote {
+        anyhow::bail!(
+            "{listen} can be reached by other hosts (add --allow-remote and set {TOKEN_VAR}, or \
+             listen on 127.0.0.1)"
+        );
+    }
+    Ok(Options {
+        reports: reports.to_owned(),
+        listen,
+        token: token.as_deref().map(Token::new).transpose()?,
+    })
+}
+
+/// A dashboard on a thread of its own, beside a running acceptance; it ends with the program.
+pub(crate) fn beside(reports: &Path, listen: SocketAddr) -> Result<(), Failure> {
+    let usage = |error| Failure::usage("accept", error);
+    let options = options(reports, listen, false).map_err(usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal("accept", error))?;
+    let dashboard = runtime
+        .block_on(Dashboard::start(options))
+        .map_err(|error| usage(error.into()))?;
+    out::note(format_args!("dashboard: {}", dashboard.url()));
+    std::thread::spawn(move || {
+        runtime.block_on(std::future::pending::<()>());
+        drop(dashboard);
+    });
+    Ok(())
+}
