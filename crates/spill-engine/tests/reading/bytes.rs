@@ -195,3 +195,27 @@ fn rereads_are_counted() {
         );
     });
 }
+
+/// Bytes that are no characters take three each where they are shown; a page is as many as fit, and not fewer.
+#[test]
+fn a_page_of_no_characters_is_a_third_of_the_room() {
+    stored(vec![0xff; 5_000], |shelf| {
+        let answer = shelf.arguments(&json!({})).expect("a page");
+        assert!(
+            (250..=256).contains(&answer.bytes().len()),
+            "{}",
+            answer.bytes().len()
+        );
+    });
+}
+
+#[test]
+fn a_stray_argument_is_told_what_may_stand_there() {
+    for (arguments, expected) in [
+        (json!({"x": 1}), "offset, length only"),
+        (json!({"line": 1, "x": 1}), "line, lines only"),
+    ] {
+        let error = Ask::from_arguments(object(&arguments)).expect_err("stray");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
