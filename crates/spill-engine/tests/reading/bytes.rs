@@ -28,6 +28,37 @@ fn cuts_move_inwards_to_characters() {
     });
 }
 
+/// A page shorter than the character at its start holds it whole, whatever stands behind.
+#[test]
+fn the_longest_character_comes_whole_too() {
+    for text in ["😀", "😀😀x", "x😀漢é"] {
+        stored(text.to_owned(), |shelf| {
+            for (start, char) in text.char_indices() {
+                let answer = shelf.arguments(&json!({"offset": start, "length": 1}));
+                assert_eq!(answer.expect("inside").text(), char.to_string());
+            }
+        });
+    }
+}
+
+/// A byte that continues no character stands for itself.
+#[test]
+fn bytes_that_continue_no_character_are_cut_where_asked() {
+    for (bytes, offset) in [
+        (vec![0xc3, 0xa9, 0x80, b'a'], 2),
+        (vec![0xe2, 0x80, b'a'], 1),
+        (vec![b'a', 0xbf, b'a'], 1),
+    ] {
+        stored(bytes.clone(), |shelf| {
+            let answer = shelf.arguments(&json!({"offset": offset, "length": 1}));
+            let answer = answer.expect("inside");
+            assert_eq!(answer.offset, offset, "{bytes:x?}");
+            let at = usize::try_from(offset).expect("small");
+            assert_eq!(answer.bytes(), &bytes[at..=at], "{bytes:x?}");
+        });
+    }
+}
+
 #[test]
 fn an_answer_reads_like_this() {
     stored("one\ntwo\nthree\n".to_owned(), |shelf| {
