@@ -22,5 +22,5 @@ pub use board::{Board, Card, CardRule, CardState};
 pub use error::DashError;
 pub use guard::Token;
 pub use metrics::{textfile, zero_metrics};
-pub use reports::Reports;
+pub use reports::{Reports, folder_metrics};
 pub use server::{Dashboard, Options};

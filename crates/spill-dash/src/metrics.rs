@@ -357,10 +357,11 @@ pub(crate) fn exposition(
     metrics.text()
 }
 
-/// The exposition where there is no run folder yet: every metric, at 0.
+/// The exposition where there is no run folder yet: every metric, at 0, for the configuration `none`.
 #[must_use]
 pub fn zero_metrics() -> String {
-    Metrics::new(&BTreeSet::new(), &[]).text()
+    let none = "none".to_owned();
+    Metrics::new(&BTreeSet::from([none.clone()]), &[none]).text()
 }
 
 /// Published name of the counter of stored results.

@@ -11,6 +11,7 @@ use spill_verdict::{Verdict, judge, plain};
 
 use crate::board::{Board, Card, CardState, Counts, about, rules};
 use crate::error::DashError;
+use crate::metrics::{exposition, zero_metrics};
 
 /// Folders that are shown at most, the newest ones.
 const SHOWN: usize = 1_000;
@@ -168,6 +169,21 @@ impl Reports {
             (_, Followed::Unreadable(_)) => None,
         }
     }
+}
+
+/// The figures of one run folder in Prometheus' text format, as `/metrics` shows them while it is the
+/// newest; those of no folder where it cannot be read.
+#[must_use]
+pub fn folder_metrics(path: &Path) -> String {
+    let read = || -> Option<String> {
+        let mut seen = Seen::open(path, true).ok()?;
+        let calls = seen.live.look_at_calls().ok()?;
+        // A finished folder has no rate.
+        let card = seen.card("", Timestamp::UNIX_EPOCH);
+        let (set, verdict) = (seen.live.set(), seen.verdict.as_ref());
+        Some(exposition(&card, set, verdict, &calls))
+    };
+    read().unwrap_or_else(zero_metrics)
 }
 
 /// A name that stands in a path and an address as it is.

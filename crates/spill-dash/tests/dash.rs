@@ -430,6 +430,12 @@ fn every_metric_is_there_before_the_first_run() {
             "{name} in\n{zero}"
         );
     }
+    let whole = spill_dash::folder_metrics(&reports.path().join("20260102T030405.006Z-a"));
+    assert_eq!(names(&whole), names(&zero));
+    assert!(
+        whole.contains("spillgate_runs_done{outcome=\"succeeded\"} 2"),
+        "{whole}"
+    );
     let step = spill_dash::textfile(&BTreeMap::from([("a\"b".to_owned(), 2)]), 3, 1);
     assert!(step.contains("clerum_workflow_step_spillover_persisted_total{tool=\"a\\\"b\"} 2"));
     assert!(step.contains("clerum_spillover_reads_total 0"));

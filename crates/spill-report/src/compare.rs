@@ -3,8 +3,9 @@ use spill_record::RunSet;
 use spill_verdict::{Rule, State, Verdict, deciding_number, plain};
 
 use crate::differences::{Group, groups};
+use crate::grid::{Badge, badge};
 use crate::html::html;
-use crate::view::{Badge, badge, exit_words, headline};
+use crate::view::{exit_words, headline};
 
 /// Two run folders side by side.
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use spill_record::RunRecord;
+use spill_record::{RulesRecord, RunRecord};
 use spill_verdict::{Rule, figure, grouped};
 
 use crate::canvas::{At, Frame, Ink, Sheet, Side, sheet, shorten, units};
@@ -31,13 +31,19 @@ pub(crate) struct Dots {
     pub(crate) table: Table,
 }
 
-/// Draws and counts the pairs that `rule` looks at; `ids` are those of chart and table.
-pub(crate) fn dots(
-    rule: Rule,
-    all: &[Versus<'_>],
-    ids: (&str, &'static str),
-    limit: Option<f64>,
-) -> Dots {
+/// Draws and counts the pairs that `rule` looks at.
+pub(crate) fn dots(rule: Rule, all: &[Versus<'_>], rules: &RulesRecord) -> Dots {
+    let (chart, table_id, limit) = match rule {
+        Rule::SuccessRate => ("chart-pairs-1", "pairs-1", None),
+        Rule::IterationLimit => ("chart-pairs-2", "pairs-2", None),
+        Rule::InputTokens => (
+            "chart-pairs-3",
+            "pairs-3",
+            Some(rules.input_tokens_ratio_limit),
+        ),
+        Rule::Quality => ("chart-pairs-4", "pairs-4", None),
+        Rule::NothingLeaks => ("chart-pairs-5", "pairs-5", None),
+    };
     let measure = Measure::of(rule);
     let all: Vec<&Versus<'_>> = all.iter().filter(|versus| concerns(rule, versus)).collect();
     let mut panels: BTreeMap<u8, Arm> = BTreeMap::new();
@@ -54,9 +60,9 @@ pub(crate) fn dots(
     let mut panels: Vec<Arm> = panels.into_values().collect();
     panels.retain(|arm| !arm.values.is_empty());
     panels.truncate(PANELS);
-    let table = table(&measure, &all, ids.1);
+    let table = table(&measure, &all, table_id);
     Dots {
-        chart: (!panels.is_empty()).then(|| draw(&measure, &panels, ids.0, limit)),
+        chart: (!panels.is_empty()).then(|| draw(&measure, &panels, chart, limit)),
         table,
     }
 }

@@ -6,7 +6,8 @@
 //! that the verdict counted.
 //!
 //! The data flow is records → cells ([`summary_csv`](Rendered::summary_csv)) → charts and view →
-//! the HTML template. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
+//! the HTML template. Of the calls it takes what it shows, one call at a time ([`Calls`]), so that a
+//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
 //! Text from outside is escaped by the template in HTML, neutralised in CSV, and escaped by one
 //! function in each of the others.
 
@@ -30,14 +31,17 @@ mod runs;
 mod table;
 mod worst;
 
+mod calls;
+mod timelines;
+
+mod differences;
+mod since;
+
 mod background;
+mod grid;
 mod rule_tables;
 mod rule_words;
 mod view;
-
-mod calls;
-mod differences;
-mod since;
 
 mod junit;
 mod markdown;

@@ -6,10 +6,10 @@ use spill_verdict::{
 
 use crate::dots::Dots;
 use crate::figures::NOTHING;
+use crate::grid::{Badge, badge};
 use crate::rule_words::Method;
 use crate::runs::Runs;
 use crate::table::Table;
-use crate::view::{Badge, badge};
 use crate::worst::{self, WorstPair, WorstRow, short_id};
 
 /// Rows of one rule's table; beyond that, rows that hold are left out.

@@ -5,7 +5,7 @@ use spill_verdict::{grouped, percent, plain};
 use crate::figures::{NOTHING, mebibytes};
 use crate::html::html;
 use crate::timeline::{Timeline, timeline};
-use crate::view::run_words;
+use crate::timelines::run_words;
 
 /// Calls that the page lists at most; `calls.jsonl` has all of them.
 const ROWS: usize = 1_000;

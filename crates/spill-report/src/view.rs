@@ -1,28 +1,25 @@
-use std::collections::HashMap;
-
 use serde::Serialize;
-use spill_record::{Mode, RunRecord, RunSet, Stage};
+use spill_record::{Mode, RunSet, Stage};
 use spill_verdict::{
-    CandidateVerdict, Decision, Proposed, Rule, RuleVerdict, State, Verdict, counted,
-    deciding_number, exit, grouped, percent, plain,
+    CandidateVerdict, Decision, Proposed, Rule, State, Verdict, exit, grouped, percent, plain,
 };
 
 use crate::background::{assumptions, configurations, inputs, limits, provenance};
-use crate::calls::Calls;
 use crate::cells::Cell;
 use crate::dots::dots;
 use crate::endings::endings;
-use crate::figures::{Figure, NOTHING, figures};
+use crate::figures::{Figure, figures};
 use crate::forest::forest;
+use crate::grid::{Badge, GridRow, badge, grid_row};
 use crate::inline_share::inline_share;
-use crate::pairs::{place, versus};
+use crate::pairs::versus;
 use crate::render::Context;
 use crate::rule_tables::{RuleSection, Shown, rule_section};
 use crate::rule_words::method;
 use crate::runs::Runs;
 use crate::since::{Since, since};
 use crate::table::Table;
-use crate::timeline::{Timeline, timeline};
+use crate::timelines::{TimelinePart, timelines};
 use crate::worst::{WorstPair, run_ids, worst};
 
 /// What the template shows; nothing in it is computed there.
@@ -73,31 +70,6 @@ struct Candidate {
     words: String,
 }
 
-/// A state in words, with its icon and the class that colours it.
-#[derive(Serialize)]
-pub(crate) struct Badge {
-    class: &'static str,
-    words: &'static str,
-    icon: &'static str,
-}
-
-#[derive(Serialize)]
-struct GridRow {
-    number: u8,
-    title: &'static str,
-    demands: &'static str,
-    cells: Vec<GridCell>,
-}
-
-#[derive(Serialize)]
-struct GridCell {
-    state: Badge,
-    number: String,
-    place: String,
-    href: String,
-    words: String,
-}
-
 #[derive(Serialize)]
 struct Profile {
     name: String,
@@ -115,19 +87,6 @@ struct InlinePart {
     table: Table,
     inputs: Vec<String>,
 }
-
-#[derive(Serialize)]
-struct TimelinePart {
-    anchor: String,
-    run_id: String,
-    /// What the run was, in words.
-    words: String,
-    calls: String,
-    timeline: Timeline,
-}
-
-/// Calls that a timeline within the report has at most; a run's own page has more.
-const TIMELINE_ROWS: usize = 40;
 
 /// Builds the page of a run folder.
 pub(crate) fn page(
@@ -182,7 +141,7 @@ pub(crate) fn page(
                 let shown = Shown {
                     method: method(rule, &plan.rules),
                     forest: forest_table.take_if(|_| rule == Rule::InputTokens),
-                    dots: dots(rule, &versus, ids(rule), line_of(rule, set)),
+                    dots: dots(rule, &versus, &plan.rules),
                     worst,
                 };
                 rule_section(verdict, rule, &runs, shown)
@@ -280,22 +239,6 @@ fn alerts(verdict: &Verdict) -> Vec<Alert> {
     alerts
 }
 
-/// The badge of `state`.
-pub(crate) fn badge(state: State) -> Badge {
-    let icon = match state {
-        State::Holds => "✓",
-        State::Broken => "✕",
-        State::NotProven => "?",
-        State::NotApplicable => "–",
-        State::NotRun => "○",
-    };
-    Badge {
-        class: state.as_str(),
-        words: state.words(),
-        icon,
-    }
-}
-
 fn candidate(candidate: &CandidateVerdict) -> Candidate {
     Candidate {
         name: plain(&candidate.configuration),
@@ -307,57 +250,6 @@ fn candidate(candidate: &CandidateVerdict) -> Candidate {
         reached: candidate.considered,
         words: candidate.words.clone(),
     }
-}
-
-fn grid_row(verdict: &Verdict, rule: Rule) -> GridRow {
-    let cells = verdict
-        .candidates
-        .iter()
-        .enumerate()
-        .map(|(column, candidate)| {
-            candidate.deciding(rule).map_or_else(
-                || GridCell {
-                    state: badge(State::NotRun),
-                    number: NOTHING.to_owned(),
-                    place: String::new(),
-                    href: format!("rule-{}", rule.number()),
-                    words: String::new(),
-                },
-                |row| GridCell {
-                    state: badge(row.state),
-                    number: match row.state {
-                        State::NotApplicable => "no input of the class".to_owned(),
-                        State::Holds | State::Broken | State::NotProven | State::NotRun => {
-                            unbroken(&deciding_number(row))
-                        }
-                    },
-                    place: format!("{}, n {}", row.place(), row.n),
-                    href: row_id(rule, column, candidate, row),
-                    words: row.words.clone(),
-                },
-            )
-        });
-    GridRow {
-        number: rule.number(),
-        title: rule.title(),
-        demands: rule.demands(),
-        cells: cells.collect(),
-    }
-}
-
-/// A deciding number that breaks before its limit only.
-fn unbroken(number: &str) -> String {
-    number.replace(' ', "\u{a0}").replace("\u{a0}(", " (")
-}
-
-/// The id of a rule's row, from its place in the verdict.
-fn row_id(rule: Rule, column: usize, candidate: &CandidateVerdict, row: &RuleVerdict) -> String {
-    let place = candidate
-        .rules
-        .iter()
-        .position(|other| std::ptr::eq(other, row))
-        .unwrap_or(0);
-    format!("rule-{}-{column}-{place}", rule.number())
 }
 
 fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
@@ -388,58 +280,6 @@ fn profiles(set: &RunSet, verdict: &Verdict) -> Vec<Profile> {
         words: profile.words.clone(),
     };
     verdict.profiles.iter().map(profile).collect()
-}
-
-/// The ids of a rule's dot plot and of its table.
-fn ids(rule: Rule) -> (&'static str, &'static str) {
-    match rule {
-        Rule::SuccessRate => ("chart-pairs-1", "pairs-1"),
-        Rule::IterationLimit => ("chart-pairs-2", "pairs-2"),
-        Rule::InputTokens => ("chart-pairs-3", "pairs-3"),
-        Rule::Quality => ("chart-pairs-4", "pairs-4"),
-        Rule::NothingLeaks => ("chart-pairs-5", "pairs-5"),
-    }
-}
-
-/// The ratio that a rule's dot plot draws a line at.
-fn line_of(rule: Rule, set: &RunSet) -> Option<f64> {
-    match rule {
-        Rule::InputTokens => Some(set.manifest.plan.rules.input_tokens_ratio_limit),
-        Rule::SuccessRate | Rule::IterationLimit | Rule::Quality | Rule::NothingLeaks => None,
-    }
-}
-
-fn timelines(set: &RunSet, calls: Option<&Calls>) -> Vec<TimelinePart> {
-    let Some(calls) = calls else {
-        return Vec::new();
-    };
-    let records: HashMap<&str, &RunRecord> =
-        set.runs.iter().map(|run| (&*run.run_id, run)).collect();
-    let shown = calls
-        .shown()
-        .filter_map(|(id, calls)| Some((records.get(id)?, calls)));
-    shown
-        .enumerate()
-        .map(|(index, (run, calls))| TimelinePart {
-            anchor: format!("timeline-{index}"),
-            run_id: plain(&run.run_id),
-            words: run_words(run),
-            calls: counted(calls.len() as u64, "LLM call"),
-            timeline: timeline(&format!("chart-timeline-{index}"), calls, TIMELINE_ROWS),
-        })
-        .collect()
-}
-
-/// What a run was: input, configuration, repetition, profile and how it ended.
-pub(crate) fn run_words(run: &RunRecord) -> String {
-    format!(
-        "{}, {}, repetition {}, {}: {}",
-        place(&run.scenario, &run.input),
-        plain(&run.configuration),
-        run.repetition,
-        plain(&run.profile),
-        run.end_reason.as_str()
-    )
 }
 
 fn decision_words(decision: Decision, proposed: Option<Proposed>, verdict: &Verdict) -> String {

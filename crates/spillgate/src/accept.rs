@@ -85,6 +85,10 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
     drop(temp);
     let (verdict, code) = folder::finish(VERB, &folder)?;
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(path) = &args.metrics_file {
+        let text = spill_dash::folder_metrics(&folder);
+        crate::step::write_metrics(path, &text).map_err(|error| Failure::usage(VERB, error))?;
+    }
     folder::print_verdict(VERB, &verdict, args.json)?;
     if !args.json {
         out::line(format_args!(

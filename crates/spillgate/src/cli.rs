@@ -70,6 +70,9 @@ pub(crate) struct AcceptArgs {
     /// Show the acceptance live in a browser while it runs: on 127.0.0.1:8700, or the address given
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700")]
     pub(crate) serve: Option<SocketAddr>,
+    /// Write the acceptance's figures there, for Prometheus' textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -218,6 +221,9 @@ pub(crate) struct StepArgs {
     /// Print the settings that the environment gives, and run nothing
     #[arg(long)]
     pub(crate) print_settings: bool,
+    /// Write the step's spill counters there, for Prometheus' textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

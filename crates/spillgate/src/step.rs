@@ -49,9 +49,40 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     });
     let result = result.map_err(|error| Failure::usage(VERB, error))?;
     print_result(&result).map_err(|error| Failure::internal(VERB, error))?;
+    if let Some(path) = &args.metrics_file {
+        let spill = &result.spill;
+        let text = spill_dash::textfile(
+            &spill.persisted_by_tool,
+            spill.reads,
+            spill.reads_with_range,
+        );
+        write_metrics(path, &text).map_err(|error| Failure::usage(VERB, error))?;
+    }
     // Work on files that do not answer must not hold up the end.
     runtime.shutdown_background();
     Ok(0)
+}
+
+/// Writes a metrics file whole: a textfile collector may read it at any time.
+pub(crate) fn write_metrics(path: &Path, text: &str) -> anyhow::Result<()> {
+    let written = || -> std::io::Result<()> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            Some(_) | None => Path::new("."),
+        };
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        file.as_file().set_permissions(mode)?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    written().with_context(|| {
+        format!(
+            "the metrics file {} cannot be written (name one in a writable folder)",
+            path.display()
+        )
+    })
 }
 
 fn read_job(path: &Path) -> anyhow::Result<StepJob> {

@@ -107,9 +107,20 @@ fn three_policies_store_and_read_back_on_one_input_in_one_report() {
     }
 
     // Names of stored results are drawn from the seed, also those of files: prompts repeat.
-    accept(folder.path(), "policies", "medium", &["--reps", "1"]);
+    let again = ["--reps", "1", "--metrics-file", "spillgate.prom"];
+    accept(folder.path(), "policies", "medium", &again);
     let second = rows(&folder.path().join("reports/latest/runs.csv"));
     assert_eq!(unmeasured(&first), unmeasured(&second));
+    let metrics = fs::read_to_string(folder.path().join("spillgate.prom")).unwrap();
+    for line in [
+        "spillgate_exit_code 3",
+        "spillgate_runs_done{outcome=\"succeeded\"} 5",
+    ] {
+        assert!(
+            metrics.lines().any(|other| other == line),
+            "{line} in\n{metrics}"
+        );
+    }
 }
 
 /// The review with a model that asks for all diffs by one composite call.
@@ -149,6 +160,7 @@ fn the_log_of_a_composite_call_is_bounded_under_inline_cap_and_whole_elsewhere()
     let scenario = composite_scenario(folder.path());
     let mock = Mock::start(&["--scenario", &scenario]);
     let job = mock.job(folder.path(), 60_000);
+    let metrics = folder.path().join("step.prom");
     let logged = |policy: &str, options: &str| -> Vec<usize> {
         let output = program()
             .arg("step")
@@ -157,6 +169,8 @@ fn the_log_of_a_composite_call_is_bounded_under_inline_cap_and_whole_elsewhere()
             .env("SPILLGATE_POLICY", policy)
             .env("SPILLGATE_POLICY_OPTIONS", options)
             .env("SPILLGATE_STORE_SEED", "7")
+            .arg("--metrics-file")
+            .arg(&metrics)
             .output()
             .unwrap();
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -168,6 +182,13 @@ fn the_log_of_a_composite_call_is_bounded_under_inline_cap_and_whole_elsewhere()
     };
     let whole = logged("workflow-step", "{}");
     let bounded = logged("inline-cap", r#"{"maxInlineBytes":32768}"#);
+    let counted = fs::read_to_string(&metrics).unwrap();
+    let stored = "clerum_workflow_step_spillover_persisted_total{tool=\"read_diffs\"} 1";
+    assert!(counted.contains(stored), "{counted}");
+    assert!(
+        counted.contains("clerum_spillover_persisted_total 0"),
+        "{counted}"
+    );
     assert_eq!(whole, logged("envelope", "{}"));
     assert_eq!(whole.len(), bounded.len());
     assert!(whole.iter().any(|size| *size > 32_768), "{whole:?}");

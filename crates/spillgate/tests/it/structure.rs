@@ -9,7 +9,7 @@ use spill_engine as engine;
 use crate::program::repository;
 
 /// Which crates of ours each crate may use, and whether it may use tokio.
-const MAY_USE: [(&str, &[&str], bool); 12] = [
+const MAY_USE: [(&str, &[&str], bool); 13] = [
     ("spill-engine", &[], false),
     ("spill-store-object", &["spill-engine"], false),
     ("spill-tokens", &[], false),
