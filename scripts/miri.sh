@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Isolation is off since file stores ask the system for a directory.
+# Miri has no `openat`, so nothing of the file store's runs.
 export MIRIFLAGS="-Zmiri-disable-isolation ${MIRIFLAGS:-}" PROPTEST_CASES=${PROPTEST_CASES:-2}
-cargo +nightly miri test --locked -p spill-engine --lib
-cargo +nightly miri test --locked -p spill-engine --test engine -- concurrency references results
+cargo +nightly miri test --locked -p spill-engine --lib -- --skip stores::file::tests
+cargo +nightly miri test --locked -p spill-engine --test engine -- concurrency::a_read_that_races references:: results::

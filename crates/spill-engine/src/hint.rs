@@ -32,7 +32,6 @@ pub(crate) fn of_blocks(blocks: &[Block]) -> String {
 /// The hint for a parsed value.
 pub(crate) fn of_value(value: &Value) -> String {
     match value {
-        Value::Object(map) if map.is_empty() => "object(0 keys)".to_owned(),
         Value::Object(map) => format!("object({}: {})", counted(map.len(), "key"), key_list(map)),
         Value::Array(items) => of_array(items.len(), items.first().map(of_element)),
         Value::String(text) => format!("string({})", counted(text.chars().count(), "char")),

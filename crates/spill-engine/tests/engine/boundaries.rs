@@ -107,6 +107,8 @@ fn switched_off_nothing_happens_at_all() {
     assert_eq!(admitted.measured, None);
     assert_eq!(admitted.prompt.as_str(), text);
     assert!(!step.offers_read());
+    assert_eq!(step.settings().enabled, Switch::Off);
+    assert_eq!(step.settings().threshold, low().threshold);
     assert_eq!(step.usage(), spill_engine::Usage::default());
     assert_eq!(notes.taken(), Vec::<String>::new());
 }

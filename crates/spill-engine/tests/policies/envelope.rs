@@ -325,6 +325,48 @@ fn pages(policy: &Envelope, uri: &str, length: u64, cap: usize) -> String {
     joined
 }
 
+/// An offset inside a character moves to the next one, and the answer says so.
+#[test]
+fn a_page_starts_at_a_whole_character() {
+    let text = "é漢😀x".repeat(300).into();
+    let (policy, uri) = stored(1_500, Payload::Text(&text));
+    for asked in 0..30 {
+        let page = read(&policy, &format!("{uri}?offset={asked}&length=20")).expect("a page");
+        let start = text.ceil_char_boundary(asked);
+        let end = text.floor_char_boundary(asked + 20);
+        assert_eq!(page.offset, start as u64, "{asked}");
+        assert_eq!(page.text, text[start..end], "{asked}");
+        assert_eq!(page.next_offset, Some(end as u64), "{asked}");
+    }
+}
+
+/// An offset inside a group of four moves back to its start, a length down to whole groups.
+#[test]
+fn a_page_of_base64_is_whole_groups() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
+    let (policy, uri) = stored(1_500, Payload::Bytes(&bytes));
+    let whole = pages(&policy, &uri, 1_000, 1_500);
+    for (asked, length, start, end) in [
+        (0, 4, 0, 4),
+        (3, 4, 0, 4),
+        (5, 11, 4, 12),
+        (101, 103, 100, 200),
+        (6_660, 100, 6_660, 6_668),
+        (8, 1, 8, 12),
+    ] {
+        let place = format!("{uri}?offset={asked}&length={length}");
+        let page = read(&policy, &place).expect("a page");
+        assert_eq!(page.offset, start as u64, "{place}");
+        assert_eq!(page.text, whole[start..end], "{place}");
+    }
+    let most = read(&policy, &uri).expect("a page");
+    assert!(
+        (1_000..=1_400).contains(&most.text.len()),
+        "{}",
+        most.text.len()
+    );
+}
+
 #[test]
 fn base64_is_cut_where_it_can_be_decoded() {
     let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();

@@ -8,6 +8,7 @@ mod faults;
 mod inline_cap;
 mod laws;
 mod matrix;
+mod mutants;
 mod share;
 mod wrap;
 

@@ -28,6 +28,37 @@ fn cuts_move_inwards_to_characters() {
     });
 }
 
+/// A page shorter than the character at its start holds it whole, whatever stands behind.
+#[test]
+fn the_longest_character_comes_whole_too() {
+    for text in ["😀", "😀😀x", "x😀漢é"] {
+        stored(text.to_owned(), |shelf| {
+            for (start, char) in text.char_indices() {
+                let answer = shelf.arguments(&json!({"offset": start, "length": 1}));
+                assert_eq!(answer.expect("inside").text(), char.to_string());
+            }
+        });
+    }
+}
+
+/// A byte that continues no character stands for itself.
+#[test]
+fn bytes_that_continue_no_character_are_cut_where_asked() {
+    for (bytes, offset) in [
+        (vec![0xc3, 0xa9, 0x80, b'a'], 2),
+        (vec![0xe2, 0x80, b'a'], 1),
+        (vec![b'a', 0xbf, b'a'], 1),
+    ] {
+        stored(bytes.clone(), |shelf| {
+            let answer = shelf.arguments(&json!({"offset": offset, "length": 1}));
+            let answer = answer.expect("inside");
+            assert_eq!(answer.offset, offset, "{bytes:x?}");
+            let at = usize::try_from(offset).expect("small");
+            assert_eq!(answer.bytes(), &bytes[at..=at], "{bytes:x?}");
+        });
+    }
+}
+
 #[test]
 fn an_answer_reads_like_this() {
     stored("one\ntwo\nthree\n".to_owned(), |shelf| {
@@ -194,4 +225,28 @@ fn rereads_are_counted() {
             (22, 10_100, 100)
         );
     });
+}
+
+/// Bytes that are no characters take three each where they are shown; a page is as many as fit, and not fewer.
+#[test]
+fn a_page_of_no_characters_is_a_third_of_the_room() {
+    stored(vec![0xff; 5_000], |shelf| {
+        let answer = shelf.arguments(&json!({})).expect("a page");
+        assert!(
+            (250..=256).contains(&answer.bytes().len()),
+            "{}",
+            answer.bytes().len()
+        );
+    });
+}
+
+#[test]
+fn a_stray_argument_is_told_what_may_stand_there() {
+    for (arguments, expected) in [
+        (json!({"x": 1}), "offset, length only"),
+        (json!({"line": 1, "x": 1}), "line, lines only"),
+    ] {
+        let error = Ask::from_arguments(object(&arguments)).expect_err("stray");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }

@@ -105,3 +105,63 @@ fn empty_matches_advance() {
         );
     });
 }
+
+#[test]
+fn a_search_at_the_end_finds_nothing_and_behind_it_is_refused() {
+    stored("one\n".to_owned(), |shelf| {
+        let search = |offset| shelf.text(&json!({"search": "one", "offset": offset}));
+        assert_eq!(search(4), Ok(String::new()));
+        assert_eq!(search(5), Err(super::out_of_range(5, 4)));
+    });
+}
+
+#[test]
+fn patterns_at_their_bounds() {
+    stored("a".repeat(5_000), |shelf| {
+        let search = |length| shelf.arguments(&json!({"search": "a".repeat(length)}));
+        assert!(search(4_096).is_ok());
+        let refused = matches!(
+            search(4_097),
+            Err(AskError::PatternTooLong {
+                bytes: 4_097,
+                most: 4_096
+            })
+        );
+        assert!(refused);
+        let error = shelf.arguments(&json!({"search": "a(", "regex": true}));
+        let said = error.expect_err("unclosed").to_string();
+        assert!(said.contains("unclosed group"), "{said}");
+    });
+}
+
+/// Beside the first line's 256 bytes an answer is filled to the last one, if the hits are so long.
+#[test]
+fn hits_fill_the_room_and_no_more() {
+    let lengths = (0..120).map(|length| {
+        let longest = std::cell::Cell::new(0);
+        stored(
+            format!("needle{}\n", "x".repeat(length)).repeat(20),
+            |shelf| {
+                let answer = shelf.text(&json!({"search": "needle", "context": 500}));
+                longest.set(answer.expect("hits").len());
+            },
+        );
+        longest.get()
+    });
+    assert_eq!(lengths.max(), Some(1_024 - 256));
+}
+
+#[test]
+fn a_hit_is_shown_however_much_stands_around_it() {
+    let text = format!("{}needle{}", "x".repeat(5_000), "y".repeat(5_000));
+    stored(text, |shelf| {
+        let shown = shelf.text(&json!({"search": "needle", "context": 100_000}));
+        let shown = shown.expect("a hit");
+        assert!(shown.contains("needle"), "{shown}");
+        let (before, after) = (shown.matches('x').count(), shown.matches('y').count());
+        assert!(
+            before.abs_diff(after) <= 1 && before > 100,
+            "{before} {after}"
+        );
+    });
+}
