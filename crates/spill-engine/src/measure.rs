@@ -73,6 +73,11 @@ impl Measure {
         }
     }
 
+    /// The most that a text of this length can take as a JSON string: six bytes for each of its own, and the quotes.
+    pub(crate) const fn at_most(text: &str) -> Bytes {
+        Bytes((text.len() as u64).saturating_mul(6).saturating_add(2))
+    }
+
     /// One pass over a text that is to become a JSON string.
     pub(crate) fn of(text: &str) -> Self {
         // With the widest registers that the processor has.

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::hint;
-use crate::measure::Measure;
+use crate::measure::{Bytes, Measure};
 
 /// One content block of a tool result. `Debug` shows sizes, not content.
 #[derive(Clone, PartialEq, Eq)]
@@ -95,6 +95,14 @@ impl Source {
         match self {
             Self::Text => Measure::of(text),
             Self::Blocks(_) | Self::Structured(_) => Measure::of_json(text),
+        }
+    }
+
+    /// The most that [`measured`](Self::measured) can find; for what costs nothing to measure, no bound.
+    pub(crate) fn at_most(&self, text: &str) -> Bytes {
+        match self {
+            Self::Text => Measure::at_most(text),
+            Self::Blocks(_) | Self::Structured(_) => Bytes::new(u64::MAX),
         }
     }
 

@@ -42,7 +42,8 @@ pub struct Admitted {
     pub prompt: PromptText,
     /// Where the result went, and why.
     pub placement: Placement,
-    /// The result's serialised size; `None` where nothing was measured (policy off, read tool).
+    /// The result's serialised size; `None` where nothing was measured: policy off, read tool, or a text so short that no
+    /// escapes could take it to the threshold (it passes in constant time).
     pub measured: Option<Bytes>,
     /// The result as values, untouched.
     pub canonical: Canonical,
@@ -147,10 +148,12 @@ impl StepSpill {
         } = result;
         let (text, source) = result_string(blocks, structured);
         let text = SharedText::from(text);
-        let measured = self.measures(tool).then(|| source.measured(&text));
+        let short = source.at_most(&text) < Bytes::new(settings.threshold.get());
+        let measured = (self.measures(tool) && !short).then(|| source.measured(&text));
         let placement = match measured {
             Some(measure) => self.place(call, tool, &text, measure.serialised, &settings),
             None if tool == READ_TOOL => Placement::Inline(InlineReason::ReadTool),
+            None if self.measures(tool) => self.place(call, tool, &text, Bytes::ZERO, &settings),
             None => Placement::Inline(InlineReason::Off),
         };
         let prompt = match (placement, measured) {

@@ -73,7 +73,10 @@ proptest! {
     fn a_replacement_is_always_smaller_and_bounded(result in results()) {
         let admitted = step(low()).admit(call(0), "tool", result.clone());
         prop_assert_eq!(admitted.is_error, result.is_error);
-        let measured = admitted.measured.expect("the policy is on").get();
+        // A text too short to reach the threshold with all its bytes escaped is not measured.
+        let measured = admitted.measured.map(|size| size.get());
+        prop_assert!(measured.is_some() || admitted.record_text.len() * 6 + 2 < 4_096);
+        let measured = measured.unwrap_or(0);
         match &admitted.prompt {
             PromptText::Inline(text) => {
                 prop_assert!(measured < 4_096);

@@ -1,4 +1,6 @@
-use spill_engine::{line_count, serialised_size};
+use spill_engine::{Bytes, Placement, ToolResult, line_count, serialised_size};
+
+use crate::{call, low, step};
 
 #[track_caller]
 fn check_size(text: &str) {
@@ -77,4 +79,16 @@ fn lines_are_counted_by_their_ends() {
     check_lines("a\u{2028}b", 1);
     check_lines(&"line\n".repeat(100_000), 100_000);
     check_lines(&"{\"a\":1}".repeat(1_000), 1);
+}
+
+#[test]
+fn a_text_is_left_unmeasured_only_while_no_escapes_could_take_it_to_the_threshold() {
+    // 682 escapes of six bytes and two quotes are 4,094 bytes, 683 are 4,100.
+    for (length, measured) in [(682, None), (683, Some(4_100))] {
+        let result = ToolResult::text("\u{1}".repeat(length));
+        let admitted = step(low()).admit(call(0), "tool", result);
+        assert_eq!(admitted.measured.map(Bytes::get), measured, "{length}");
+        let stored = admitted.placement == Placement::Stored;
+        assert_eq!(stored, measured.is_some(), "{length}");
+    }
 }
