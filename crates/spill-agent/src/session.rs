@@ -7,7 +7,7 @@ use spill_engine::{
     BudgetWarning, ByteRange, Call, CallId, Dispatched, Expansion, InlineReason, Kept,
     MIN_THRESHOLD_BYTES, Observer, Placement, Policy as _, ReadFailure, SUMMARY_LIMIT_BYTES,
     Settings, SharedText, Slice, StepId, StepSpill, Switch, Threshold, ToolResult, Verdict,
-    Warning,
+    Warning, serialised_size,
 };
 
 use crate::{
@@ -219,10 +219,11 @@ impl Session {
     pub(crate) fn replaced_bytes(&self, seen: &Seen) -> Option<u64> {
         match &seen.placed {
             Placed::Step(Placement::Inline(InlineReason::BelowThreshold)) => {
-                let enough = seen
+                // What the step did not measure is a text far below its threshold.
+                let size = seen
                     .measured
-                    .is_some_and(|size| size >= MIN_THRESHOLD_BYTES);
-                enough.then_some(SUMMARY_LIMIT_BYTES)
+                    .unwrap_or_else(|| serialised_size(&seen.record_text).get());
+                (size >= MIN_THRESHOLD_BYTES).then_some(SUMMARY_LIMIT_BYTES)
             }
             Placed::Kept(Kept::WithinLimit | Kept::Off) => Some(TURN_REPLACEMENT_BYTES),
             Placed::Step(_) | Placed::Stored | Placed::Kept(_) => None,
