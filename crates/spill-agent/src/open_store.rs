@@ -50,6 +50,22 @@ impl Stores {
     }
 }
 
+impl SpillSettings {
+    /// Looks at what stands where results would be kept, and says what is wrong with it. A step does
+    /// not end over it: its results stay inline.
+    #[must_use]
+    pub fn unusable_store(&self) -> Option<String> {
+        match &self.store {
+            StoreSettings::Memory => None,
+            StoreSettings::File(directory) if directory.symlink_metadata().is_err() => None,
+            StoreSettings::File(directory) => FileStore::new(file_options(directory))
+                .and_then(|store| store.probe())
+                .err()
+                .map(|error| error.to_string()),
+        }
+    }
+}
+
 /// Locators name the directory by its last part alone, so that prompts do not depend on where a
 /// run keeps its files.
 pub(crate) fn file_options(directory: &Path) -> FileOptions {

@@ -224,7 +224,13 @@ impl Seen {
         } else {
             0
         };
+        let changed = fs::metadata(self.live.path().join("runs.jsonl"))
+            .and_then(|data| data.modified())
+            .ok();
         match judged.filter(|_| !written) {
+            Some(time) if changed.is_some_and(|changed| changed > time) => {
+                return Err("its records were changed after they were judged".to_owned());
+            }
             Some(time) if self.judged == Some(time) => {}
             Some(time) => {
                 let text = fs::read(&path).map_err(|error| format!("{VERDICT}: {error}"))?;

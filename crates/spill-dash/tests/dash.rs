@@ -244,6 +244,19 @@ fn a_broken_folder_is_named_and_hides_no_other() {
     );
 }
 
+#[test]
+fn records_changed_after_they_were_judged_are_not_shown_as_finished() {
+    let reports = tempfile::tempdir().unwrap();
+    finished(reports.path(), "20260102T030405.006Z-a");
+    let runs = reports.path().join("20260102T030405.006Z-a/runs.jsonl");
+    let later = std::time::SystemTime::now() + Duration::from_secs(60);
+    let file = fs::File::options().append(true).open(&runs).unwrap();
+    file.set_modified(later).unwrap();
+    let board = Reports::open(reports.path()).unwrap().board(now());
+    assert_eq!(board.cards[0].state, CardState::Unreadable);
+    assert!(board.cards[0].error.as_ref().unwrap().contains("changed"));
+}
+
 async fn start(reports: &Path) -> Dashboard {
     let options = Options {
         reports: reports.to_owned(),

@@ -1,7 +1,10 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -353,7 +356,7 @@ impl RunFolder {
     /// Fails when the file cannot be read or is not one that this program writes.
     pub fn read_blessing(folder: &Path) -> Result<Option<Blessing>, FolderError> {
         let path = folder.join(BLESSING);
-        let text = match fs::read(&path) {
+        let text = match read_bounded(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(unreadable(&path, source)),
             Ok(text) => text,
@@ -408,7 +411,7 @@ impl RunFolder {
 
 pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
     let path = folder.join(MANIFEST);
-    let text = fs::read(&path).map_err(|source| FolderError::Io {
+    let text = read_bounded(&path).map_err(|source| FolderError::Io {
         action: "read",
         path: path.clone(),
         source,
@@ -530,7 +533,7 @@ fn each_raw_line(
     mut take: impl FnMut(usize, &[u8]) -> Result<(), FolderError>,
 ) -> Result<(), FolderError> {
     let path = folder.join(name);
-    let file = match File::open(&path) {
+    let file = match open_regular(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(unreadable(&path, source)),
@@ -583,7 +586,35 @@ fn records_digest(folder: &Path) -> Result<String, FolderError> {
 }
 
 fn read_whole(path: &Path) -> Result<Vec<u8>, FolderError> {
-    fs::read(path).map_err(|source| unreadable(path, source))
+    read_bounded(path).map_err(|source| unreadable(path, source))
+}
+
+/// Files that are read whole have at most these bytes; those of ten thousand runs have a tenth.
+const MAX_WHOLE_BYTES: u64 = 256 << 20;
+
+/// Opens a file of a folder. A pipe or device in its place is an error, not something to wait for.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    if file.metadata()?.len() > MAX_WHOLE_BYTES {
+        let words = format!("it has more than {MAX_WHOLE_BYTES} bytes");
+        return Err(io::Error::other(words));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_WHOLE_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn append_to(path: &Path) -> Result<File, FolderError> {

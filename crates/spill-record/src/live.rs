@@ -1,6 +1,6 @@
 //! Follows a run folder that may still be written: each look reads the new lines alone.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::call::CallRecord;
-use crate::folder::{CALLS, FolderError, RUNS, RunSet, check_schema, malformed, read_manifest};
+use crate::folder::{
+    CALLS, FolderError, RUNS, RunSet, check_schema, malformed, open_regular, read_manifest,
+};
 use crate::run::RunRecord;
 
 /// Bytes that one look at a file reads at most; the next look goes on behind them.
@@ -108,7 +110,7 @@ impl LiveFolder {
     /// Whether a process has the folder open for writing. One that was killed has not.
     #[must_use]
     pub fn is_being_written(&self) -> bool {
-        let Ok(file) = File::open(self.path.join(RUNS)) else {
+        let Ok(file) = open_regular(&self.path.join(RUNS)) else {
             return false;
         };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
@@ -137,7 +139,7 @@ impl<T: DeserializeOwned> Tail<T> {
     /// The whole lines behind the last look, with their numbers; a torn last line waits.
     fn look(&mut self) -> Result<Vec<(usize, T)>, FolderError> {
         let mut bytes = Vec::new();
-        let read = File::open(&self.path).and_then(|mut file| {
+        let read = open_regular(&self.path).and_then(|mut file| {
             if file.metadata()?.len() == self.offset {
                 return Ok(0);
             }

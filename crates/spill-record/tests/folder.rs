@@ -511,3 +511,37 @@ fn a_folder_is_followed_while_it_is_written() {
         "{error}"
     );
 }
+
+#[test]
+fn a_pipe_or_a_device_in_a_files_place_is_an_error_and_not_waited_for() {
+    for name in [
+        "manifest.json",
+        "runs.jsonl",
+        "calls.jsonl",
+        "sensitivity.jsonl",
+    ] {
+        let reports = tempfile::tempdir().unwrap();
+        let path = folder_with(reports.path(), &[run("a")]);
+        let place = path.join(name);
+        fs::remove_file(&place).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &place).unwrap();
+        let error = RunFolder::read(&path).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{name}: {error}");
+        fs::remove_file(&place).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&place).status();
+        assert!(made.unwrap().success());
+        let error = RunFolder::read(&path).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn an_enormous_manifest_is_refused_by_its_size() {
+    let reports = tempfile::tempdir().unwrap();
+    let path = folder_with(reports.path(), &[run("a")]);
+    let manifest = fs::File::create(path.join("manifest.json")).unwrap();
+    manifest.set_len(20 << 30).unwrap();
+    let error = RunFolder::read(&path).unwrap_err().to_string();
+    assert!(error.contains("more than 268435456 bytes"), "{error}");
+    assert!(LiveFolder::open(&path).is_err());
+}

@@ -108,7 +108,10 @@ async fn ask(
     };
     match finished.report.as_ref().map(|report| report.exit_code) {
         Some(Some(0)) => {}
-        Some(Some(code)) => return Err(no_answer(format!("ended with exit code {code}"))),
+        Some(Some(code)) => {
+            let said = last_words(&finished.stderr);
+            return Err(no_answer(format!("ended with exit code {code}{said}")));
+        }
         Some(None) => return Err(no_answer("was ended by a signal".to_owned())),
         None => return Err(no_answer("could not be started".to_owned())),
     }
@@ -121,6 +124,22 @@ async fn ask(
         }),
         None => Ok(Value::Object(answer.settings)),
     }
+}
+
+/// The last line that the subject wrote to standard error, cut short and without control characters;
+/// no result was ever near it.
+fn last_words(stderr: &[u8]) -> String {
+    const LONGEST: usize = 400;
+    let text = String::from_utf8_lossy(stderr);
+    let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) else {
+        return String::new();
+    };
+    let words: String = line
+        .chars()
+        .filter(|char| !char.is_control())
+        .take(LONGEST)
+        .collect();
+    format!(" and said: {words}")
 }
 
 /// What `step --print-settings` prints.
@@ -234,6 +253,14 @@ mod tests {
             None,
         );
         check(true, Some(131_072), json!({}), Some("would use null"));
+    }
+
+    #[test]
+    fn the_last_line_of_a_log_is_cut_short_and_plain() {
+        assert_eq!(last_words(b""), "");
+        assert_eq!(last_words(b"one\n\x1b[31mtwo\n \n"), " and said: [31mtwo");
+        let long = last_words("x".repeat(1_000).as_bytes());
+        assert_eq!(long.len(), " and said: ".len() + 400);
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub fn judge(set: &RunSet) -> Verdict {
     problems.extend(incomplete);
     let mut warnings = inventory.warnings;
     warnings.extend(identity.warnings);
+    warnings.extend(notes::unjudged_quality(set));
     let mut verdict = Verdict {
         schema: VERDICT_SCHEMA,
         mode: manifest.mode,

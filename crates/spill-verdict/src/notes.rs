@@ -1,6 +1,71 @@
-use spill_record::{Class, FactsOrigin, Manifest, Mode, Stage};
+use std::collections::HashMap;
 
-use crate::words::{place, plain};
+use spill_record::{
+    Class, ConfigurationRole, FactsOrigin, InputRecord, Manifest, Mode, RunSet, Stage,
+};
+
+use crate::words::{percent, place, plain};
+
+/// Where a candidate's answers hold fewer facts than the control's though no rule judges it: rule 4
+/// concerns documents. One line a candidate.
+pub(crate) fn unjudged_quality(set: &RunSet) -> Vec<String> {
+    let plan = &set.manifest.plan;
+    let qualities: HashMap<(&str, &str), f64> = set
+        .runs
+        .iter()
+        .filter_map(|run| Some(((&*run.pair_id, &*run.configuration), run.quality?)))
+        .collect();
+    let Some(control) = plan
+        .configurations
+        .iter()
+        .find(|configuration| configuration.role == ConfigurationRole::Control)
+    else {
+        return Vec::new();
+    };
+    // Means over the pairs in which both are known: of the candidate, of the control.
+    let means = |candidate: &str, input: &InputRecord| {
+        let pairs = plan.runs.iter().filter(|run| {
+            run.configuration == candidate
+                && (&run.scenario, &run.input) == (&input.scenario, &input.input)
+        });
+        let both: Vec<(f64, f64)> = pairs
+            .filter_map(|run| {
+                let of = |configuration| qualities.get(&(&*run.pair_id, configuration)).copied();
+                Some((of(candidate)?, of(&control.name)?))
+            })
+            .collect();
+        let n = both.len() as f64;
+        let sums = both
+            .iter()
+            .fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+        (n > 0.0).then_some((sums.0 / n, sums.1 / n))
+    };
+    let mut lines = Vec::new();
+    for candidate in &plan.configurations {
+        let inputs = plan.inputs.iter().filter(|input| match input.class {
+            Class::Small | Class::Medium | Class::Large => true,
+            Class::Document => false,
+        });
+        let lower: Vec<String> = inputs
+            .filter_map(|input| {
+                let (on, off) = means(&candidate.name, input)?;
+                (on + 1e-9 < off).then(|| {
+                    let place = place(&input.scenario, &input.input);
+                    format!("{place} {} against {}", percent(on), percent(off))
+                })
+            })
+            .collect();
+        if !lower.is_empty() {
+            lines.push(format!(
+                "Under {} the answers hold fewer of the expected facts than with {}, which no rule judges outside documents: {}.",
+                plain(&candidate.name),
+                plain(&control.name),
+                lower.join(", ")
+            ));
+        }
+    }
+    lines
+}
 
 /// What a run cannot show however it ends, then what this run did not cover.
 pub(crate) fn not_shown(manifest: &Manifest) -> Vec<String> {
@@ -34,6 +99,18 @@ fn of_this_run(manifest: &Manifest) -> Vec<String> {
                 .to_owned(),
         ),
         Mode::Live => notes.push("Intervals of live mode are not measured.".to_owned()),
+    }
+    let keep_files: Vec<String> = plan
+        .configurations
+        .iter()
+        .filter(|configuration| configuration.store.as_deref() == Some("file"))
+        .map(|configuration| plain(&configuration.name))
+        .collect();
+    if !keep_files.is_empty() {
+        notes.push(format!(
+            "{} keeps results in files of a folder that it declares: rule 5 neither counts nor searches that folder.",
+            keep_files.join(", ")
+        ));
     }
     let derived: Vec<String> = plan
         .inputs

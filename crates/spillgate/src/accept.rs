@@ -62,6 +62,9 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(path) = &args.metrics_file {
+        crate::step::check_metrics_file(path).map_err(|error| Failure::usage(VERB, error))?;
+    }
     if let Some(listen) = args.serve {
         serve::beside(&args.out, listen)?;
     }

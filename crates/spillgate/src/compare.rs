@@ -12,6 +12,7 @@ use crate::{Failure, folder, out};
 const VERB: &str = "compare";
 
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    check_out(&args.out).map_err(|error| Failure::usage(VERB, error))?;
     let read = |path: &Path| folder::judged(path).map_err(|error| Failure::usage(VERB, error));
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let (a, b) = ((&a.0, &a.1), (&b.0, &b.1));
@@ -32,6 +33,24 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
         out::line(format_args!("comparison: {}", args.out.display()));
     }
     Ok(0)
+}
+
+/// What stands in the page's place must be a page: a mistyped name must not cost records.
+fn check_out(path: &Path) -> anyhow::Result<()> {
+    let Ok(found) = std::fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    let is_page = || -> std::io::Result<bool> {
+        let mut start = [0; 9];
+        std::io::Read::read_exact(&mut std::fs::File::open(path)?, &mut start)?;
+        Ok(start.eq_ignore_ascii_case(b"<!doctype"))
+    };
+    anyhow::ensure!(
+        found.is_file() && is_page().unwrap_or(false),
+        "{} is there and no page (name another file with --out, or remove it)",
+        path.display()
+    );
+    Ok(())
 }
 
 fn print(differences: &Differences) {

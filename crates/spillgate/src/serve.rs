@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(VERB, error))?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let dashboard = Dashboard::start(options)
             .await
             .map_err(|error| Failure::usage(VERB, error))?;
@@ -36,7 +36,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
             _ = terminate.recv() => {}
         }
         Ok(0)
-    })
+    });
+    // A file system that does not answer must not hold up the end.
+    runtime.shutdown_background();
+    ended
 }
 
 fn options(reports: &Path, listen: SocketAddr, allow_remote: bool) -> anyhow::Result<Options> {

@@ -28,11 +28,15 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     })
     .map_err(|error| Failure::usage(VERB, error))?;
     if args.print_settings {
-        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        warnings.extend(settings.unusable_store());
         let settings = spill_agent::EffectiveSettings::from(&settings);
         let answer = serde_json::json!({ "settings": settings, "warnings": warnings });
         out::line(answer);
         return Ok(0);
+    }
+    if let Some(path) = &args.metrics_file {
+        check_metrics_file(path).map_err(|error| Failure::usage(VERB, error))?;
     }
     let path = args.job.as_deref().unwrap_or(Path::new(""));
     let job = read_job(path).map_err(|error| Failure::usage(VERB, error))?;
@@ -63,8 +67,29 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Refuses a place for a metrics file before anything is run.
+pub(crate) fn check_metrics_file(path: &Path) -> anyhow::Result<()> {
+    let found = std::fs::symlink_metadata(path);
+    anyhow::ensure!(
+        !found.is_ok_and(|found| !found.is_file()),
+        "the metrics file {} would replace something that is no regular file (name another)",
+        path.display()
+    );
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
+    };
+    anyhow::ensure!(
+        folder.is_dir(),
+        "the folder of the metrics file {} is not there (make it, or name another)",
+        path.display()
+    );
+    Ok(())
+}
+
 /// Writes a metrics file whole: a textfile collector may read it at any time.
 pub(crate) fn write_metrics(path: &Path, text: &str) -> anyhow::Result<()> {
+    check_metrics_file(path)?;
     let written = || -> std::io::Result<()> {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,

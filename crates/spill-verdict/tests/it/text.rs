@@ -49,6 +49,25 @@ fn many_candidates_stand_below_each_other() {
 }
 
 #[test]
+fn facts_lost_where_no_rule_judges_them_are_said() {
+    let whole = judge(&Case::full().set);
+    assert_eq!(whole.warnings, [""; 0]);
+    let lost = judge(
+        &Case::full()
+            .one("32KiB", "large", 2, |r| score(r, 2, 0))
+            .set,
+    );
+    assert_eq!(lost.warnings.len(), 1, "{:?}", lost.warnings);
+    assert!(
+        lost.warnings[0].contains("Under 32KiB"),
+        "{}",
+        lost.warnings[0]
+    );
+    assert!(lost.warnings[0].contains("large"), "{}", lost.warnings[0]);
+    assert_eq!(lost.exit_code(), whole.exit_code());
+}
+
+#[test]
 fn decision_sentences() {
     let sentence = |case: Case| judge(&case.set).decision_sentence().to_owned();
     let all = [

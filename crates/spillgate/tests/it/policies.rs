@@ -197,3 +197,45 @@ fn the_log_of_a_composite_call_is_bounded_under_inline_cap_and_whole_elsewhere()
         assert_eq!(*whole <= 32_768, whole == bounded, "{whole} and {bounded}");
     }
 }
+
+#[test]
+fn a_place_that_is_no_regular_file_is_refused_before_anything_is_run() {
+    let folder = folder();
+    std::os::unix::fs::symlink("elsewhere", folder.path().join("link")).unwrap();
+    for place in ["/dev/null", ".", "link", "missing/figures.prom"] {
+        for verb in [&["accept", "--quiet"][..], &["step", "--job", "job.json"]] {
+            let mut arguments = verb.to_vec();
+            arguments.extend(["--metrics-file", place]);
+            let said = spillgate(folder.path(), &arguments);
+            assert_eq!(said.code, Some(2), "{place}: {}", said.stderr);
+            assert!(said.stderr.contains("metrics file"), "{}", said.stderr);
+        }
+    }
+    assert!(!folder.path().join("reports").exists());
+    fs::write(folder.path().join("records"), "{}\n").unwrap();
+    let said = spillgate(folder.path(), &["compare", "a", "b", "--out", "records"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("no page"), "{}", said.stderr);
+}
+
+#[test]
+fn a_setting_that_the_subject_refuses_is_named_in_its_own_words() {
+    let folder = folder();
+    let path = scenario_with(folder.path(), "policies", "small");
+    let text = fs::read_to_string(&path).unwrap();
+    let typo = text.replace(
+        "policy = \"envelope\"\n",
+        "policy = \"envelope\"\noptions = { previewItem = 3 }\n",
+    );
+    assert_ne!(typo, text);
+    fs::write(&path, typo).unwrap();
+    let scenario = path.to_string_lossy();
+    let said = spillgate(
+        folder.path(),
+        &["accept", "--quiet", "--scenario", &scenario],
+    );
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    for words in ["configuration envelope", "previewItem"] {
+        assert!(said.stderr.contains(words), "{words} in {}", said.stderr);
+    }
+}

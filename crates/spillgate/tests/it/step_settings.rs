@@ -46,6 +46,23 @@ fn the_settings_in_force_are_printed() {
     );
 }
 
+#[test]
+fn a_place_that_cannot_hold_results_is_a_warning_of_the_settings() {
+    let folder = folder();
+    let place = folder.path().canonicalize().unwrap().join("taken");
+    std::fs::write(&place, "").unwrap();
+    let place = place.to_string_lossy();
+    let said = print_settings(&[
+        ("SPILLGATE_POLICY", "envelope"),
+        ("SPILLGATE_STORE", "file"),
+        ("SPILLGATE_STORE_DIR", &place),
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let printed: Value = serde_json::from_str(&said.stdout).unwrap();
+    let warning = printed["warnings"][0].as_str().unwrap();
+    assert!(warning.contains(&*place), "{warning}");
+}
+
 /// One line on standard error that names the variable, exit code 2, nothing printed.
 fn check_refused(variables: &[(&str, &str)], why: &str) {
     let said = print_settings(variables);
