@@ -9,9 +9,11 @@ use std::{
     },
 };
 
-use spill_engine::{FileStore, SweepOnce};
+use spill_engine::{
+    FileOptions, FileStore, SpillStore as _, StoreError, SweepOnce, Swept, WhenFull,
+};
 
-use crate::open_store::file_options;
+use crate::{open_store::file_options, stored::Clock};
 
 static SWEPT: SweepOnce = SweepOnce::new();
 
@@ -27,19 +29,33 @@ impl Drop for StopOnDrop {
 /// Sweeps `directory`, unless this process has. A place that cannot be used is named in a warning;
 /// it never ends a step.
 pub(crate) async fn sweep_once(directory: PathBuf) {
+    let now = Clock::start().now();
     let stop = Arc::new(AtomicBool::new(false));
     let guard = StopOnDrop(Arc::clone(&stop));
-    let work = move || {
-        let store = FileStore::new(file_options(&directory))?;
+    let work = move || -> Result<Swept, StoreError> {
+        // What has not expired may be somebody's: the sweep makes no room.
+        let store = FileStore::new(FileOptions {
+            when_full: WhenFull::Refuse,
+            ..file_options(&directory)
+        })?;
         let go_on = || !stop.load(Ordering::Relaxed);
-        SWEPT
-            .sweep(&store, &go_on)
-            .unwrap_or(Ok(spill_engine::Swept::default()))
+        let Some(swept) = SWEPT.sweep(&store, &go_on) else {
+            return Ok(Swept::default());
+        };
+        let mut swept = swept?;
+        if go_on() {
+            let expired = store.sweep(now);
+            swept.leftovers += expired.leftovers;
+            swept.expired += expired.expired;
+            swept.bytes += expired.bytes;
+        }
+        Ok(swept)
     };
     match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(swept)) if swept.leftovers > 0 => {
+        Ok(Ok(swept)) if swept.leftovers + swept.expired > 0 => {
             tracing::info!(
                 leftovers = swept.leftovers,
+                expired = swept.expired,
                 bytes = swept.bytes,
                 "Leftovers of dead processes removed"
             );

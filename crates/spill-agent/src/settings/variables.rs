@@ -3,13 +3,17 @@
 use std::path::{self, PathBuf};
 
 use serde_json::{Map, Value};
-use spill_engine::{ENABLED_VAR, EnvelopeOptions, InlineCapOptions, OptionsError, Storage};
+use spill_engine::{ENABLED_VAR, EnvelopeOptions, InlineCapOptions, Millis, OptionsError, Storage};
 use thiserror::Error;
 
 use super::{
     EXPAND_TOOLS_VAR, OPTIONS_VAR, POLICY_VAR, PolicySettings, STORE_DIR_VAR, STORE_VAR,
     StoreSettings, TURN_BYTES_VAR,
 };
+
+/// How long a result lives at most. A step releases its own at its end; those of a step that was killed
+/// are removed by the first start on their directory after this time.
+const LONGEST_LIFE: Millis = Millis::new(24 * 60 * 60 * 1_000);
 
 /// Characters of a bad value that are repeated.
 const SHOWN_VALUE_CHARS: usize = 200;
@@ -69,7 +73,12 @@ impl Given<'_> {
                 ),
             )),
             Some("inline-cap") => InlineCapOptions::from_json(&json)
-                .map(PolicySettings::InlineCap)
+                .map(|options| {
+                    PolicySettings::InlineCap(InlineCapOptions {
+                        time_to_live: Some(LONGEST_LIFE),
+                        ..options
+                    })
+                })
                 .map_err(refused),
             Some("envelope") => EnvelopeOptions::from_json(&json)
                 .map(PolicySettings::Envelope)

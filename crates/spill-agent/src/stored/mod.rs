@@ -62,13 +62,13 @@ pub(crate) struct StoredSession {
 }
 
 /// Wall-clock time that a paused test clock moves too.
-struct Clock {
+pub(crate) struct Clock {
     unix: Duration,
     started: Instant,
 }
 
 impl Clock {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Self {
             unix: unix.unwrap_or_default(),
@@ -76,7 +76,7 @@ impl Clock {
         }
     }
 
-    fn now(&self) -> Millis {
+    pub(crate) fn now(&self) -> Millis {
         let millis = (self.unix + self.started.elapsed()).as_millis();
         Millis::new(u64::try_from(millis).unwrap_or(u64::MAX))
     }

@@ -13,7 +13,7 @@ use spill_agent::{
     AbortHandle, AbortSignal, EndReason, SpillSettings, StepResult, ToolAnswer, ToolFailure,
     ToolPort, ToolSpec, abort_pair, run_step,
 };
-use spill_engine::ToolResult;
+use spill_engine::{FileOptions, FileStore, ItemHead, Millis, Owner, SpillStore as _, ToolResult};
 
 use crate::{
     capture::captured,
@@ -294,6 +294,35 @@ async fn leftovers_are_swept_once_per_process_also_with_spilling_off() {
     fs::write(directory.join(format!("{KEY}.part")), "half").expect("a file");
     run(settings(&variables), &two_iterations()).await;
     assert_eq!(items(&directory).len(), 2, "only at the first start");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whole_results_of_the_dead_go_when_their_time_is_over() {
+    let (_home, path) = home();
+    let directory = path.join("killed");
+    let store = FileStore::new(FileOptions::new(&directory)).expect("a path that is text");
+    let put = |time_to_live: u64| {
+        let head = ItemHead {
+            time_to_live: Some(Millis::new(time_to_live)),
+            ..ItemHead::text_of(&Owner::new("dead"), Millis::new(0))
+        };
+        let name = store.name("read_file").expect("a name");
+        store
+            .put(name, head, "a result".to_owned().into())
+            .expect("room")
+    };
+    put(1);
+    let kept = put(u64::MAX);
+    let settings = settings(&[("SPILLGATE_STORE_DIR", directory.to_str().expect("a text"))]);
+    run(settings, &two_iterations()).await;
+    // A description without content stays, so that a late reader is told that it has expired.
+    let left = items(&directory);
+    let content: Vec<&String> = left
+        .iter()
+        .filter(|name| !name.ends_with(".meta"))
+        .collect();
+    assert_eq!(content.len(), 1, "{left:?}");
+    assert!(content[0].contains(&kept.key.to_string()), "{left:?}");
 }
 
 /// A process that holds the store's lock delays neither an abort nor a timeout.

@@ -45,7 +45,7 @@ impl Overflow for InlineCap {
             tool: call.tool.to_owned(),
             arm: Arm::Result,
         })?;
-        Ok(ItemHead::text_of(owner, call.now))
+        Ok(self.head_of(owner, call))
     }
 
     fn reference(&self, name: &ItemName) -> String {

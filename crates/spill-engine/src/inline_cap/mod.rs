@@ -23,7 +23,7 @@ use crate::shaped::{
 };
 use crate::share::PreviewShare;
 use crate::shared_text::SharedText;
-use crate::stores::{ItemHead, SpillStore, StoreError};
+use crate::stores::{ItemHead, Owner, SpillStore, StoreError};
 use replacement::{Lean, Replacement, Whole};
 
 /// Decides about a text of `size` bytes: stored when larger than the cap (`>`: the equal case stays), never without one.
@@ -86,6 +86,13 @@ impl InlineCap {
         &self.options
     }
 
+    fn head_of(&self, owner: &Owner, call: &Call<'_>) -> ItemHead {
+        ItemHead {
+            time_to_live: self.options.time_to_live,
+            ..ItemHead::text_of(owner, call.now)
+        }
+    }
+
     /// The copy of a result for the session's log of what a composite tool called: same cap, same text, and no tool is
     /// exempt. Side work: whoever called the tool has the whole result already.
     pub fn shape_log(&self, call: &Call<'_>, result: ToolResult) -> Shaped {
@@ -140,7 +147,7 @@ impl InlineCap {
             .map(SharedText::from)
             .filter(fits)
             .ok_or_else(|| self.too_large(call))?;
-        let head = ItemHead::text_of(owner, call.now);
+        let head = self.head_of(owner, call);
         let content = text.clone().into();
         let stored = self.store.put(name, head, content).map_err(failed)?;
         debug_assert_eq!(stored.locator, reference, "a store keeps the name it gave");

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::by_content::Previews;
 use crate::retain::whole_number;
 use crate::share::PreviewShare;
+use crate::stores::Millis;
 use crate::stores::StoreError;
 
 /// How a replacement is laid out.
@@ -51,6 +52,9 @@ pub struct InlineCapOptions {
     pub preview_share: PreviewShare,
     /// `preview`: `plain` or `content`.
     pub preview: Previews,
+    /// How long a stored result lives; `None` as long as its store. The embedding program's to set, under no published name:
+    /// it is what lets a later sweep remove the results of a process that was killed.
+    pub time_to_live: Option<Millis>,
 }
 
 impl Default for InlineCapOptions {
@@ -64,6 +68,7 @@ impl Default for InlineCapOptions {
                 .to_owned(),
             preview_share: PreviewShare::ALL,
             preview: Previews::Plain,
+            time_to_live: None,
         }
     }
 }
@@ -93,6 +98,7 @@ impl InlineCapOptions {
             mixed: written.mixed_content.unwrap_or_default(),
             layout: written.layout.unwrap_or_default(),
             retrieval_hint: written.retrieval_hint.unwrap_or(defaults.retrieval_hint),
+            time_to_live: defaults.time_to_live,
         })
     }
 }
