@@ -1,5 +1,5 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 
 use crate::rule::{Rule, State};
 use crate::verdict::{CandidateVerdict, RuleVerdict, Verdict};
@@ -7,6 +7,9 @@ use crate::words::{figure, figure_beside, percent, plain};
 
 /// Columns of the terminal that the table fits.
 const WIDTH: u16 = 80;
+
+/// Columns for the names of candidates that stand below each other: `workflow-step-10KiB` and a space on each side.
+const NAMES: u16 = 21;
 
 /// Candidates that fit beside each other; more of them stand below each other.
 const BESIDE: usize = 3;
@@ -52,17 +55,24 @@ fn a_column_each(table: &mut Table, verdict: &Verdict) {
 }
 
 fn a_row_each(table: &mut Table, verdict: &Verdict) {
-    let heads = Rule::ALL.map(|rule| format!("{} {}", rule.number(), rule.title()));
+    let heads = Rule::ALL.map(|rule| match rule {
+        Rule::SuccessRate => "1 success",
+        Rule::IterationLimit => "2 limit",
+        Rule::InputTokens => "3 tokens",
+        Rule::Quality => "4 quality",
+        Rule::NothingLeaks => "5 leaks",
+    });
     table.set_header(
-        std::iter::once("candidate".to_owned())
+        std::iter::once("candidate")
             .chain(heads)
-            .chain(["all rules".to_owned()]),
+            .chain(["all rules"]),
     );
     for candidate in &verdict.candidates {
         let cells = Rule::ALL.map(|rule| match candidate.deciding(rule) {
             None => State::NotRun.words().to_owned(),
             Some(row) => match (row.state, numbers(row)) {
-                (State::NotApplicable, _) | (_, None) => row.state.words().to_owned(),
+                (State::NotApplicable, _) => "n/a".to_owned(),
+                (_, None) => row.state.words().to_owned(),
                 (state, Some((observed, _))) => {
                     // The head says what is counted.
                     let number = match row.rule {
@@ -81,6 +91,9 @@ fn a_row_each(table: &mut Table, verdict: &Verdict) {
                 .chain(cells)
                 .chain([sum(candidate)]),
         );
+    }
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(NAMES)));
     }
 }
 
