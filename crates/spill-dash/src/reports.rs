@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use spill_record::{CallRecord, LiveFolder, RunSet};
+use spill_record::{CallRecord, LiveFolder, RunFolder, RunSet};
 use spill_verdict::{Verdict, judge, plain};
 
 use crate::board::{Board, Card, CardState, Counts, about, rules};
@@ -233,7 +233,8 @@ impl Seen {
             }
             Some(time) if self.judged == Some(time) => {}
             Some(time) => {
-                let text = fs::read(&path).map_err(|error| format!("{VERDICT}: {error}"))?;
+                let text = RunFolder::read_derived(self.live.path(), VERDICT)
+                    .map_err(|error| error.to_string())?;
                 let verdict: Verdict = serde_json::from_slice(&text)
                     .map_err(|error| format!("{VERDICT} is not a verdict: {error}"))?;
                 self.counts = Counts::of_verdict(self.live.set(), &verdict);

@@ -164,9 +164,12 @@ struct Shared {
     shown: watch::Receiver<Arc<Shown>>,
     address: SocketAddr,
     token: Option<Token>,
-    /// Reports by folder, newest last; each with the number of runs it shows.
-    rendered: Mutex<Vec<(String, u64, Arc<str>)>>,
+    /// Reports by folder, newest last; each as of what it shows.
+    rendered: Mutex<Vec<(String, AsOf, Arc<str>)>>,
 }
+
+/// What a report shows of its folder: the runs recorded, and whether they can still be more.
+type AsOf = (u64, bool);
 
 /// Looks again and again; whoever is slow to read misses looks, and holds up nobody.
 async fn look(reports: Arc<Mutex<Reports>>, sender: watch::Sender<Arc<Shown>>) {
@@ -334,12 +337,12 @@ async fn report(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Re
     let Some(path) = folder(&shared, &id) else {
         return said(StatusCode::NOT_FOUND, "there is no such acceptance");
     };
-    let done = {
+    let as_of = {
         let shown = shared.shown.borrow();
         let card = shown.board.cards.iter().find(|card| card.id == id);
-        card.map_or(0, |card| card.done * 2 + u64::from(card.provisional))
+        card.map_or((0, true), |card| (card.done, card.provisional))
     };
-    if let Some(html) = kept(&shared, &id, done) {
+    if let Some(html) = kept(&shared, &id, as_of) {
         return report_page(html);
     }
     let rendered = tokio::task::spawn_blocking(move || render(&path));
@@ -354,7 +357,7 @@ async fn report(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Re
             if rendered.len() >= REPORTS_KEPT {
                 rendered.remove(0);
             }
-            rendered.push((id, done, html.clone()));
+            rendered.push((id, as_of, html.clone()));
             report_page(html)
         }
         Ok(Err(error)) => (StatusCode::CONFLICT, format!("{error}\n")).into_response(),
@@ -395,14 +398,14 @@ async fn run_list(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> 
     }
 }
 
-fn kept(shared: &Shared, id: &str, done: u64) -> Option<Arc<str>> {
+fn kept(shared: &Shared, id: &str, as_of: AsOf) -> Option<Arc<str>> {
     let rendered = shared
         .rendered
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     let found = rendered
         .iter()
-        .find(|(known, of, _)| known == id && *of == done);
+        .find(|(known, of, _)| known == id && *of == as_of);
     found.map(|(_, _, html)| html.clone())
 }
 

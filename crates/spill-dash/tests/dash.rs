@@ -245,6 +245,34 @@ fn a_broken_folder_is_named_and_hides_no_other() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_any_file_holds_nobody_up() {
+    for name in ["manifest.json", "runs.jsonl", "calls.jsonl", "verdict.json"] {
+        let reports = tempfile::tempdir().unwrap();
+        finished(reports.path(), "20260102T030405.006Z-a");
+        finished(reports.path(), "20260102T030406.007Z-b");
+        let place = reports.path().join("20260102T030405.006Z-a").join(name);
+        fs::remove_file(&place).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&place).status();
+        assert!(made.unwrap().success());
+        let mut looked = Reports::open(reports.path()).unwrap();
+        looked.look().unwrap();
+        let board = looked.board(now());
+        let newest = &board.cards[0];
+        assert_eq!(newest.state, CardState::Finished, "{name}");
+        let broken = board.cards.iter().skip(1).map(|card| card.state);
+        let shown: Vec<_> = broken.collect();
+        let wanted = match name {
+            // Not a run folder at all.
+            "manifest.json" => vec![],
+            // Only a report reads the calls of an older folder.
+            "calls.jsonl" => vec![CardState::Finished],
+            _ => vec![CardState::Unreadable],
+        };
+        assert_eq!(shown, wanted, "{name}");
+    }
+}
+
+#[test]
 fn records_changed_after_they_were_judged_are_not_shown_as_finished() {
     let reports = tempfile::tempdir().unwrap();
     finished(reports.path(), "20260102T030405.006Z-a");

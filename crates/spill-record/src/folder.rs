@@ -232,6 +232,21 @@ impl RunFolder {
         write_whole(folder, name, bytes)
     }
 
+    /// Reads a derived file whole. A pipe, a device or a file too large in its place is an error, not something to wait for.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file is not there or cannot be read.
+    pub fn read_derived(folder: &Path, name: &str) -> Result<Vec<u8>, FolderError> {
+        let path = folder.join(name);
+        read_bounded(&path).map_err(|source| FolderError::Io {
+            action: "read",
+            path,
+            source,
+            way_out: "render the folder again with `spillgate report`",
+        })
+    }
+
     /// Points `<reports>/latest` at `folder` by a relative symbolic link.
     ///
     /// # Errors
