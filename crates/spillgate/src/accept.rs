@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
+use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::progress::Progress;
 use crate::temp::Temp;
 use crate::{Failure, baseline, folder, host, out, serve, sources};
@@ -62,9 +63,11 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
-    if let Some(path) = &args.metrics_file {
-        crate::step::check_metrics_file(path).map_err(|error| Failure::usage(VERB, error))?;
-    }
+    let metrics = args.metrics_file.as_deref();
+    let metrics = metrics
+        .map(|path| OutputFile::at(METRICS_FILE, path))
+        .transpose()
+        .map_err(|error| Failure::usage(VERB, error))?;
     if let Some(listen) = args.serve {
         serve::beside(&args.out, listen)?;
     }
@@ -88,9 +91,10 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
     drop(temp);
     let (verdict, code) = folder::finish(VERB, &folder)?;
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
-    if let Some(path) = &args.metrics_file {
-        let text = spill_dash::folder_metrics(&folder);
-        crate::step::write_metrics(path, &text).map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(metrics) = metrics {
+        metrics
+            .write(&spill_dash::folder_metrics(&folder))
+            .map_err(|error| Failure::usage(VERB, error))?;
     }
     folder::print_verdict(VERB, &verdict, args.json)?;
     if !args.json {

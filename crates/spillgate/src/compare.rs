@@ -2,29 +2,23 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use serde_json::json;
 use spill_report::Differences;
 
 use crate::cli::CompareArgs;
+use crate::output_file::OutputFile;
 use crate::{Failure, folder, out};
 
 const VERB: &str = "compare";
 
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
-    check_out(&args.out).map_err(|error| Failure::usage(VERB, error))?;
-    let read = |path: &Path| folder::judged(path).map_err(|error| Failure::usage(VERB, error));
+    let usage = |error| Failure::usage(VERB, error);
+    let page = OutputFile::at("the comparison", &args.out).map_err(usage)?;
+    check_is_page(&args.out).map_err(usage)?;
+    let read = |path: &Path| folder::judged(path).map_err(usage);
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let (a, b) = ((&a.0, &a.1), (&b.0, &b.1));
-    let page = spill_report::compare(a, b);
-    std::fs::write(&args.out, page)
-        .with_context(|| {
-            format!(
-                "{} cannot be written (name a file in a writable folder with --out)",
-                args.out.display()
-            )
-        })
-        .map_err(|error| Failure::usage(VERB, error))?;
+    page.write(&spill_report::compare(a, b)).map_err(usage)?;
     let differences = spill_report::differences(a, b);
     if args.json {
         out::line(as_json(&differences));
@@ -36,17 +30,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
 }
 
 /// What stands in the page's place must be a page: a mistyped name must not cost records.
-fn check_out(path: &Path) -> anyhow::Result<()> {
-    let Ok(found) = std::fs::symlink_metadata(path) else {
-        return Ok(());
-    };
-    let is_page = || -> std::io::Result<bool> {
-        let mut start = [0; 9];
-        std::io::Read::read_exact(&mut std::fs::File::open(path)?, &mut start)?;
-        Ok(start.eq_ignore_ascii_case(b"<!doctype"))
+fn check_is_page(path: &Path) -> anyhow::Result<()> {
+    let mut start = [0; 9];
+    let read = std::fs::File::open(path)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start));
+    let is_free = match read {
+        Ok(()) => start.eq_ignore_ascii_case(b"<!doctype"),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
     anyhow::ensure!(
-        found.is_file() && is_page().unwrap_or(false),
+        is_free,
         "{} is there and no page (name another file with --out, or remove it)",
         path.display()
     );

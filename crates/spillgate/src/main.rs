@@ -13,6 +13,7 @@ mod github;
 mod host;
 mod mock;
 mod out;
+mod output_file;
 mod progress;
 mod serve;
 mod sources;

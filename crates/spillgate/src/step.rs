@@ -14,6 +14,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{LaunchArgs, StepArgs};
+use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::{Failure, out};
 
 const VERB: &str = "step";
@@ -35,9 +36,11 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         out::line(answer);
         return Ok(0);
     }
-    if let Some(path) = &args.metrics_file {
-        check_metrics_file(path).map_err(|error| Failure::usage(VERB, error))?;
-    }
+    let metrics = args.metrics_file.as_deref();
+    let metrics = metrics
+        .map(|path| OutputFile::at(METRICS_FILE, path))
+        .transpose()
+        .map_err(|error| Failure::usage(VERB, error))?;
     let path = args.job.as_deref().unwrap_or(Path::new(""));
     let job = read_job(path).map_err(|error| Failure::usage(VERB, error))?;
     start_log();
@@ -53,61 +56,20 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
     });
     let result = result.map_err(|error| Failure::usage(VERB, error))?;
     print_result(&result).map_err(|error| Failure::internal(VERB, error))?;
-    if let Some(path) = &args.metrics_file {
+    if let Some(metrics) = metrics {
         let spill = &result.spill;
         let text = spill_dash::textfile(
             &spill.persisted_by_tool,
             spill.reads,
             spill.reads_with_range,
         );
-        write_metrics(path, &text).map_err(|error| Failure::usage(VERB, error))?;
+        metrics
+            .write(&text)
+            .map_err(|error| Failure::usage(VERB, error))?;
     }
     // Work on files that do not answer must not hold up the end.
     runtime.shutdown_background();
     Ok(0)
-}
-
-/// Refuses a place for a metrics file before anything is run.
-pub(crate) fn check_metrics_file(path: &Path) -> anyhow::Result<()> {
-    let found = std::fs::symlink_metadata(path);
-    anyhow::ensure!(
-        !found.is_ok_and(|found| !found.is_file()),
-        "the metrics file {} would replace something that is no regular file (name another)",
-        path.display()
-    );
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        Some(_) | None => Path::new("."),
-    };
-    anyhow::ensure!(
-        folder.is_dir(),
-        "the folder of the metrics file {} is not there (make it, or name another)",
-        path.display()
-    );
-    Ok(())
-}
-
-/// Writes a metrics file whole: a textfile collector may read it at any time.
-pub(crate) fn write_metrics(path: &Path, text: &str) -> anyhow::Result<()> {
-    check_metrics_file(path)?;
-    let written = || -> std::io::Result<()> {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            Some(_) | None => Path::new("."),
-        };
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        file.as_file().set_permissions(mode)?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    written().with_context(|| {
-        format!(
-            "the metrics file {} cannot be written (name one in a writable folder)",
-            path.display()
-        )
-    })
 }
 
 fn read_job(path: &Path) -> anyhow::Result<StepJob> {
