@@ -1,6 +1,6 @@
 //! The figures of the newest run folder, as Prometheus reads them.
 //!
-//! They are rebuilt from the folder's records whenever those grow, so that a restart shows the same. A
+//! Each record is counted once, when it is first seen; a restart reads them all and shows the same. A
 //! counter that falls belongs to a newer folder, which scrapers take for a restart. Labels come from
 //! closed sets: the plan's configurations, rules, states, outcomes, reasons; tool names beyond
 //! [`TOOLS`] share one label.
@@ -11,7 +11,7 @@ use prometheus::{
     Encoder, Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
-use spill_record::{CallRecord, EndReason, Outcome, RunRecord, RunSet};
+use spill_record::{CallRecord, ConfigurationRole, EndReason, Outcome, RunRecord, RunSet};
 use spill_verdict::{Rule, State, Verdict, plain};
 
 use crate::board::{Card, CardState, rules};
@@ -75,8 +75,11 @@ const HARNESS_REASONS: [EndReason; 4] = [
     EndReason::LaunchFailed,
 ];
 
-/// Every metric, each with its series at 0.
-struct Metrics {
+/// Every metric of one folder.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    /// Tool names that have a label of their own.
+    tools: BTreeSet<String>,
     registry: Registry,
     runs_planned: IntGauge,
     runs: IntGaugeVec,
@@ -212,6 +215,7 @@ impl Metrics {
                 &["with_range"],
             ),
             registry,
+            tools: BTreeSet::new(),
         };
         first_party(&metrics.registry);
         metrics.start(configurations, candidates);
@@ -251,7 +255,8 @@ impl Metrics {
             .set(i64::from(spill_verdict::exit::INCOMPLETE));
     }
 
-    fn record(&self, run: &RunRecord, tools: &mut BTreeSet<String>) {
+    /// Counts a run.
+    pub(crate) fn record(&mut self, run: &RunRecord) {
         self.runs.with_label_values(&[run.outcome.as_str()]).inc();
         if run.outcome == Outcome::Infrastructure {
             let reason = run.end_reason.as_str();
@@ -279,11 +284,12 @@ impl Metrics {
             &run.persisted_by_tool,
             run.reads.unwrap_or(0),
             run.reads_with_range.unwrap_or(0),
-            tools,
+            &mut self.tools,
         );
     }
 
-    fn call(&self, call: &CallRecord) {
+    /// Counts an LLM call.
+    pub(crate) fn call(&self, call: &CallRecord) {
         if call.status != 200 {
             return;
         }
@@ -301,9 +307,13 @@ impl Metrics {
             let number = rule.number.to_string();
             for (candidate, cell) in verdict.candidates.iter().zip(&rule.cells) {
                 let candidate = plain(&candidate.configuration);
-                self.rule_state
-                    .with_label_values(&[candidate.as_str(), &number, cell.state])
-                    .set(1);
+                for state in STATES {
+                    let labels = [candidate.as_str(), &number, state.as_str()];
+                    let is_it = state.as_str() == cell.state;
+                    self.rule_state
+                        .with_label_values(&labels)
+                        .set(i64::from(is_it));
+                }
                 let labels = [candidate.as_str(), &number];
                 if let Some(observed) = cell.observed {
                     self.rule_observed.with_label_values(&labels).set(observed);
@@ -331,30 +341,27 @@ impl Metrics {
     fn text(&self) -> String {
         encode(&self.registry)
     }
-}
 
-/// The exposition of the newest folder.
-pub(crate) fn exposition(
-    card: &Card,
-    set: &RunSet,
-    verdict: Option<&Verdict>,
-    calls: &[CallRecord],
-) -> String {
-    let configurations = set.manifest.plan.configurations.iter();
-    let configurations = configurations.map(|one| plain(&one.name)).collect();
-    let metrics = Metrics::new(&configurations, &card.candidates);
-    metrics.card(card);
-    let mut tools = BTreeSet::new();
-    for run in &set.runs {
-        metrics.record(run, &mut tools);
+    /// The metrics of a folder of which no record was counted yet.
+    pub(crate) fn of(set: &RunSet) -> Self {
+        let names = |wanted: &dyn Fn(ConfigurationRole) -> bool| {
+            let all = set.manifest.plan.configurations.iter();
+            all.filter(|one| wanted(one.role))
+                .map(|one| plain(&one.name))
+                .collect::<Vec<_>>()
+        };
+        let candidates = names(&|role| role == ConfigurationRole::Candidate);
+        Self::new(&names(&|_| true).into_iter().collect(), &candidates)
     }
-    for call in calls {
-        metrics.call(call);
+
+    /// The exposition: the counts so far, and what the card and the verdict say now.
+    pub(crate) fn exposition(&self, card: &Card, verdict: Option<&Verdict>) -> String {
+        self.card(card);
+        if let Some(verdict) = verdict {
+            self.verdict(verdict);
+        }
+        self.text()
     }
-    if let Some(verdict) = verdict {
-        metrics.verdict(verdict);
-    }
-    metrics.text()
 }
 
 /// The exposition where there is no run folder yet: every metric, at 0, for the configuration `none`.

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use spill_record::{CallRecord, LiveFolder, RunFolder, RunSet};
+use spill_record::{LiveFolder, RunFolder, RunRecord};
 use spill_verdict::{Verdict, judge, plain};
 
 use crate::board::{Board, Card, CardState, Counts, about, rules};
 use crate::error::DashError;
-use crate::metrics::{exposition, zero_metrics};
+use crate::metrics::{Metrics, zero_metrics};
 
 /// Folders that are shown at most, the newest ones.
 const SHOWN: usize = 1_000;
@@ -24,8 +24,8 @@ const BASELINE: &str = "baseline";
 pub struct Reports {
     path: PathBuf,
     followed: BTreeMap<String, Followed>,
-    /// LLM calls of the newest folder, as far as they were read; with the folder's name.
-    calls: (String, Vec<CallRecord>),
+    /// The newest folder's name and figures.
+    newest: Option<(String, Metrics)>,
 }
 
 /// A folder and what was last seen of it.
@@ -55,7 +55,7 @@ impl Reports {
         let mut reports = Self {
             path: path.to_owned(),
             followed: BTreeMap::new(),
-            calls: (String::new(), Vec::new()),
+            newest: None,
         };
         reports.look()?;
         Ok(reports)
@@ -70,41 +70,29 @@ impl Reports {
         let names = self.names()?;
         self.followed.retain(|name, _| names.contains(name));
         let newest = names.last().cloned();
+        if self.newest.as_ref().map(|(name, _)| name) != newest.as_ref() {
+            // Its records are counted from the first one on.
+            self.newest = None;
+            newest.as_ref().map(|name| self.followed.remove(name));
+        }
         for name in names {
-            let path = self.path.join(&name);
             let is_newest = newest.as_ref() == Some(&name);
-            match self.followed.get_mut(&name) {
-                Some(Followed::Readable(seen)) => {
-                    if let Err(error) = seen.look(is_newest) {
-                        self.followed.insert(name, Followed::Unreadable(error));
-                    }
-                }
-                Some(Followed::Unreadable(_)) => {}
-                None => {
-                    let followed = Seen::open(&path, is_newest)
-                        .map_or_else(Followed::Unreadable, |seen| {
-                            Followed::Readable(Box::new(seen))
-                        });
-                    self.followed.insert(name, followed);
-                }
-            }
+            let next = match self.followed.remove(&name) {
+                Some(Followed::Readable(seen)) => Ok(seen),
+                Some(Followed::Unreadable(error)) => Err(error),
+                None => Seen::open(&self.path.join(&name)).map(Box::new),
+            };
+            let next = next.and_then(|mut seen| {
+                let metrics = is_newest.then(|| {
+                    let made = || (name.clone(), Metrics::of(seen.live.set()));
+                    &mut self.newest.get_or_insert_with(made).1
+                });
+                seen.refresh(metrics).map(|()| seen)
+            });
+            let followed = next.map_or_else(Followed::Unreadable, Followed::Readable);
+            self.followed.insert(name, followed);
         }
-        self.look_at_calls(newest);
         Ok(())
-    }
-
-    fn look_at_calls(&mut self, newest: Option<String>) {
-        let Some(newest) = newest else { return };
-        let Some(Followed::Readable(seen)) = self.followed.get_mut(&newest) else {
-            return;
-        };
-        if self.calls.0 != newest {
-            self.calls = (newest, Vec::new());
-        }
-        // A folder whose calls cannot be read shows no figures of them; its report says why.
-        if let Ok(fresh) = seen.live.look_at_calls() {
-            self.calls.1.extend(fresh);
-        }
     }
 
     /// Names of the run folders, oldest first: an id begins with its time.
@@ -160,13 +148,14 @@ impl Reports {
         }
     }
 
-    /// The newest folder's records, verdict and calls.
-    pub(crate) fn newest(&self) -> Option<(&RunSet, Option<&Verdict>, &[CallRecord])> {
-        match self.followed.iter().next_back()? {
-            (_, Followed::Readable(seen)) => {
-                Some((seen.live.set(), seen.verdict.as_ref(), &self.calls.1))
+    /// The newest folder's figures, or those of no folder.
+    pub(crate) fn metrics(&self, board: &Board) -> String {
+        let seen = self.followed.iter().next_back();
+        match (seen, &self.newest, board.cards.first()) {
+            (Some((_, Followed::Readable(seen))), Some((_, metrics)), Some(card)) => {
+                metrics.exposition(card, seen.verdict.as_ref())
             }
-            (_, Followed::Unreadable(_)) => None,
+            _ => zero_metrics(),
         }
     }
 }
@@ -176,12 +165,12 @@ impl Reports {
 #[must_use]
 pub fn folder_metrics(path: &Path) -> String {
     let read = || -> Option<String> {
-        let mut seen = Seen::open(path, true).ok()?;
-        let calls = seen.live.look_at_calls().ok()?;
+        let mut seen = Seen::open(path).ok()?;
+        let mut metrics = Metrics::of(seen.live.set());
+        seen.refresh(Some(&mut metrics)).ok()?;
         // A finished folder has no rate.
         let card = seen.card("", Timestamp::UNIX_EPOCH);
-        let (set, verdict) = (seen.live.set(), seen.verdict.as_ref());
-        Some(exposition(&card, set, verdict, &calls))
+        Some(metrics.exposition(&card, seen.verdict.as_ref()))
     };
     read().unwrap_or_else(zero_metrics)
 }
@@ -196,34 +185,39 @@ fn is_id(name: &str) -> bool {
 }
 
 impl Seen {
-    fn open(path: &Path, is_newest: bool) -> Result<Self, String> {
-        let live = LiveFolder::open(path).map_err(|error| error.to_string())?;
-        let mut seen = Self {
-            live,
+    fn open(path: &Path) -> Result<Self, String> {
+        Ok(Self {
+            live: LiveFolder::open(path).map_err(|error| error.to_string())?,
             verdict: None,
             judged: None,
             state: CardState::Incomplete,
             counts: Counts::default(),
-        };
-        seen.refresh(is_newest, true)?;
-        Ok(seen)
+        })
     }
 
-    fn look(&mut self, is_newest: bool) -> Result<(), String> {
-        self.refresh(is_newest, false)
-    }
-
-    /// Reads the verdict of a finished folder, or judges what an unfinished one holds so far.
-    fn refresh(&mut self, is_newest: bool, first: bool) -> Result<(), String> {
+    /// Reads the verdict of a finished folder, or judges what an unfinished one holds so far, and counts the newest
+    /// folder's new records into its `metrics`.
+    fn refresh(&mut self, mut metrics: Option<&mut Metrics>) -> Result<(), String> {
         let written = self.live.is_being_written();
         let path = self.live.path().join(VERDICT);
         let judged = fs::metadata(&path).and_then(|data| data.modified()).ok();
-        let needs_records = is_newest || written || judged.is_none();
+        let needs_records = metrics.is_some() || written || judged.is_none();
         let fresh = if needs_records {
-            self.live.look().map_err(|error| error.to_string())?
+            let count = |run: &RunRecord| {
+                if let Some(metrics) = &mut metrics {
+                    metrics.record(run);
+                }
+            };
+            self.live.look(count).map_err(|error| error.to_string())?
         } else {
             0
         };
+        if let Some(metrics) = metrics {
+            let calls = self.live.look_at_calls();
+            for call in calls.map_err(|error| error.to_string())? {
+                metrics.call(&call);
+            }
+        }
         let changed = fs::metadata(self.live.path().join("runs.jsonl"))
             .and_then(|data| data.modified())
             .ok();
@@ -248,7 +242,7 @@ impl Seen {
                 } else {
                     CardState::Incomplete
                 };
-                if fresh > 0 || first || self.judged.is_some() {
+                if fresh > 0 || self.verdict.is_none() || self.judged.is_some() {
                     self.judged = None;
                     self.counts = Counts::of(self.live.set());
                     self.verdict = Some(judge(self.live.set()));

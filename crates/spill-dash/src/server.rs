@@ -27,7 +27,6 @@ use tokio::task::JoinHandle;
 use crate::board::Board;
 use crate::error::DashError;
 use crate::guard::{self, COOKIE, Refusal, TOKEN_LEAST, Token};
-use crate::metrics::{exposition, zero_metrics};
 use crate::page;
 use crate::reports::Reports;
 
@@ -147,14 +146,10 @@ struct Shown {
 impl Shown {
     fn of(reports: &Reports) -> Self {
         let board = reports.board(Timestamp::now());
-        let metrics = match (reports.newest(), board.cards.first()) {
-            (Some((set, verdict, calls)), Some(card)) => exposition(card, set, verdict, calls),
-            _ => zero_metrics(),
-        };
         Self {
             fragment: page::fragment(&board),
+            metrics: reports.metrics(&board),
             board,
-            metrics,
         }
     }
 }

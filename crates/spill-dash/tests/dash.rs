@@ -445,6 +445,17 @@ async fn progress_reaches_an_open_page_and_a_scraper() {
     }
     let usage = "gen_ai_client_token_usage_count{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"spillgate\",gen_ai_token_type=\"input\"} 2";
     assert!(text.contains(usage), "{text}");
+
+    // Counted from what was appended by the one, from the whole folder by the other.
+    let again = start(reports.path()).await;
+    let restarted = get(&client, &format!("{}metrics", again.url())).await.1;
+    let counts = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("spillgate_eta"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(counts(&restarted), counts(&metrics().await));
 }
 
 #[test]

@@ -70,12 +70,12 @@ impl LiveFolder {
         &self.set
     }
 
-    /// Reads the runs that were recorded since the last look and returns how many there were.
+    /// Reads the runs that were recorded since the last look, hands each new one to `each`, and returns how many there were.
     ///
     /// # Errors
     ///
     /// Fails when the file cannot be read, or a line is no record or of no planned run.
-    pub fn look(&mut self) -> Result<usize, FolderError> {
+    pub fn look(&mut self, mut each: impl FnMut(&RunRecord)) -> Result<usize, FolderError> {
         let fresh = self.runs.look()?;
         let count = fresh.len();
         for (line, record) in fresh {
@@ -89,6 +89,7 @@ impl LiveFolder {
             match self.places.binary_search(&place) {
                 Ok(at) => self.set.runs[at] = record,
                 Err(at) => {
+                    each(&record);
                     self.places.insert(at, place);
                     self.set.runs.insert(at, record);
                 }
