@@ -1,121 +1,18 @@
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use crate::baseline::Blessing;
 use crate::call::CallRecord;
+use crate::error::FolderError;
+use crate::files::{
+    append_to, check_schema, each_line, each_raw_line, io_error, malformed, read_bounded,
+    read_lines, read_whole, to_line, unreadable, write_lines, write_whole,
+};
 use crate::manifest::Manifest;
 use crate::run::RunRecord;
-use crate::{SCHEMA, csv_table, digest};
-
-/// A run folder that could not be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// The operating system refused.
-    #[error("cannot {action} {path}: {source} ({way_out})")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The refusal.
-        source: io::Error,
-        /// What to do about it.
-        way_out: &'static str,
-    },
-    /// A file that should be a JSON record is not one.
-    #[error(
-        "{path}, line {line}: {message} (the folder cannot be judged; run again into a new folder)"
-    )]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        message: String,
-    },
-    /// A file was written by a newer version of this program.
-    #[error(
-        "{path} has record schema {found}, this program reads up to {SCHEMA} (use the newer spillgate)"
-    )]
-    NewerSchema {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: u32,
-    },
-    /// The manifest is not the one that was written.
-    #[error(
-        "{path} was changed after it was written: its digest does not match (judge an unchanged copy, or run again)"
-    )]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A run's record and the records of its calls do not agree.
-    #[error(
-        "{path}: the calls of run {run_id} add up to {calls} {what}, its record in runs.jsonl says {run} (the folder was changed or cut; run again into a new one)"
-    )]
-    CallsDisagree {
-        /// The file of the calls.
-        path: PathBuf,
-        /// The run.
-        run_id: String,
-        /// Which figure.
-        what: &'static str,
-        /// What the calls say.
-        calls: u64,
-        /// What the run says.
-        run: u64,
-    },
-    /// The records of an accepted run are not those that were accepted.
-    #[error(
-        "{path} is not what was accepted: its digest is not the one in baseline.json (take the committed folder, or accept another run with `spillgate accept --bless REASON`)"
-    )]
-    NotBlessed {
-        /// The file of the records.
-        path: PathBuf,
-    },
-    /// A folder that is to hold the accepted run holds something else.
-    #[error(
-        "{path} holds files and no baseline.json, so it is no accepted run to be replaced (move it away)"
-    )]
-    NoBaseline {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// Two records of one run differ.
-    #[error(
-        "{path}, line {line}: run {run_id} was recorded before with other values (one of the two must go)"
-    )]
-    Contradiction {
-        /// The file.
-        path: PathBuf,
-        /// Line of the second record, from 1.
-        line: usize,
-        /// The run.
-        run_id: String,
-    },
-    /// A record belongs to no planned run.
-    #[error("{path}, line {line}: run {run_id} is not in the plan of this folder's manifest")]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// The run.
-        run_id: String,
-    },
-}
+use crate::{csv_table, digest};
 
 /// A last line that was cut off, as a killed writer leaves it; it is not counted as a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -441,19 +338,6 @@ pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
     Ok(manifest)
 }
 
-/// A parser's message without its own line number: records are parsed one line at a time.
-pub(crate) fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> FolderError {
-    let text = error.to_string();
-    let text = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(text, _)| text);
-    FolderError::Malformed {
-        path: path.to_owned(),
-        line,
-        message: format!("{text}, column {}", error.column()),
-    }
-}
-
 /// Compares what the calls of each run add up to with the run's record.
 ///
 /// Calls are appended before their run, so a run without its calls was not written by us; calls
@@ -490,186 +374,9 @@ fn compare_calls(
     Ok(())
 }
 
-pub(crate) fn check_schema(path: &Path, line: usize, text: &[u8]) -> Result<(), FolderError> {
-    #[derive(serde::Deserialize)]
-    struct Schema {
-        schema: u32,
-    }
-    let found: Schema =
-        serde_json::from_slice(text).map_err(|error| malformed(path, line, &error))?;
-    if found.schema > SCHEMA {
-        return Err(FolderError::NewerSchema {
-            path: path.to_owned(),
-            found: found.schema,
-        });
-    }
-    Ok(())
-}
-
-/// Longer lines than this are no record of ours.
-const MAX_LINE_BYTES: u64 = 64 << 20;
-
-/// Reads a whole JSONL file.
-fn read_lines<T: DeserializeOwned>(
-    folder: &Path,
-    name: &str,
-    torn: &mut Vec<TornLine>,
-) -> Result<Vec<(usize, T)>, FolderError> {
-    let mut records = Vec::new();
-    each_line(folder, name, torn, |line, record| {
-        records.push((line, record));
-        Ok(())
-    })?;
-    Ok(records)
-}
-
-/// Hands over the records of a JSONL file with their line numbers; a file that is not there has
-/// none. The last line is torn when it has no line feed at its end.
-fn each_line<T: DeserializeOwned>(
-    folder: &Path,
-    name: &str,
-    torn: &mut Vec<TornLine>,
-    mut take: impl FnMut(usize, T) -> Result<(), FolderError>,
-) -> Result<(), FolderError> {
-    let path = folder.join(name);
-    each_raw_line(folder, name, torn, |number, line| {
-        check_schema(&path, number, line)?;
-        let record =
-            serde_json::from_slice(line).map_err(|error| malformed(&path, number, &error))?;
-        take(number, record)
-    })
-}
-
-/// As [`each_line`], before a line is read as a record.
-fn each_raw_line(
-    folder: &Path,
-    name: &str,
-    torn: &mut Vec<TornLine>,
-    mut take: impl FnMut(usize, &[u8]) -> Result<(), FolderError>,
-) -> Result<(), FolderError> {
-    let path = folder.join(name);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(unreadable(&path, source)),
-    };
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let read = (&mut reader)
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut line)
-            .map_err(|source| unreadable(&path, source))?;
-        if read == 0 {
-            break;
-        }
-        if read as u64 == MAX_LINE_BYTES {
-            return Err(FolderError::Malformed {
-                path,
-                line: number,
-                message: format!("longer than {MAX_LINE_BYTES} bytes"),
-            });
-        }
-        if line.last() != Some(&b'\n') {
-            torn.push(TornLine {
-                file: name.to_owned(),
-                line: number,
-                bytes: read,
-            });
-            break;
-        }
-        take(number, &line)?;
-    }
-    Ok(())
-}
-
-fn unreadable(path: &Path, source: io::Error) -> FolderError {
-    FolderError::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-        way_out: "judge a whole copy of the folder, or run again into a new one",
-    }
-}
-
 /// Digest of a folder's run records, the extra ones included.
 fn records_digest(folder: &Path) -> Result<String, FolderError> {
     let mut bytes = read_whole(&folder.join(RUNS))?;
     bytes.extend(read_whole(&folder.join(SENSITIVITY))?);
     Ok(digest(&bytes))
-}
-
-fn read_whole(path: &Path) -> Result<Vec<u8>, FolderError> {
-    read_bounded(path).map_err(|source| unreadable(path, source))
-}
-
-/// Files that are read whole have at most these bytes; those of ten thousand runs have a tenth.
-const MAX_WHOLE_BYTES: u64 = 256 << 20;
-
-/// Opens a file of a folder. A pipe or device in its place is an error, not something to wait for.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it is no regular file"))
-    }
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    if file.metadata()?.len() > MAX_WHOLE_BYTES {
-        let words = format!("it has more than {MAX_WHOLE_BYTES} bytes");
-        return Err(io::Error::other(words));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_WHOLE_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn append_to(path: &Path) -> Result<File, FolderError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(|source| io_error("open", path, source))
-}
-
-fn write_lines(file: &mut File, path: &Path, lines: &str) -> Result<(), FolderError> {
-    file.write_all(lines.as_bytes())
-        .map_err(|source| io_error("write", path, source))
-}
-
-fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
-    let path = folder.join(name);
-    let fail = |source| io_error("write", &path, source);
-    let mut fresh = tempfile::Builder::new()
-        .prefix(".writing-")
-        .tempfile_in(folder)
-        .map_err(fail)?;
-    fresh.write_all(bytes).map_err(fail)?;
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    fresh.as_file().set_permissions(permissions).map_err(fail)?;
-    fresh.persist(&path).map_err(|error| fail(error.error))?;
-    Ok(())
-}
-
-fn to_line<T: Serialize>(record: &T) -> String {
-    serde_json::value::to_raw_value(record)
-        .map(|raw: Box<RawValue>| raw.get().to_owned())
-        .expect("records have string keys and finite numbers or null")
-}
-
-fn io_error(action: &'static str, path: &Path, source: io::Error) -> FolderError {
-    FolderError::Io {
-        action,
-        path: path.to_owned(),
-        source,
-        way_out: "choose a writable folder with --out, or free the place",
-    }
 }

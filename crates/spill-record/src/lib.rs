@@ -13,6 +13,8 @@
 mod baseline;
 mod call;
 mod csv_table;
+mod error;
+mod files;
 mod folder;
 mod hash;
 mod live;
@@ -23,7 +25,8 @@ mod schema;
 pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
-pub use folder::{FolderError, RunFolder, RunSet, TornLine};
+pub use error::FolderError;
+pub use folder::{RunFolder, RunSet, TornLine};
 pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{

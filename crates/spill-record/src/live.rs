@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::call::CallRecord;
-use crate::folder::{
-    CALLS, FolderError, RUNS, RunSet, check_schema, malformed, open_regular, read_manifest,
-};
+use crate::error::FolderError;
+use crate::files::{check_schema, malformed, open_regular};
+use crate::folder::{CALLS, RUNS, RunSet, read_manifest};
 use crate::run::RunRecord;
 
 /// Bytes that one look at a file reads at most; the next look goes on behind them.
