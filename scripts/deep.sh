@@ -16,6 +16,11 @@ for seed in $(seq 1 10); do
     case $? in 0 | 3 | 4) ;; *) echo "seed $seed ended without a verdict"; failed=1 ;; esac
 done
 
+# The measured tables of docs/statistics.md.
+cargo run --locked --release --quiet -p spill-verdict --example coverage >"$out/coverage.md" &&
+    sed '1,/<!-- coverage -->/d; /<!-- \/coverage -->/,$d' docs/statistics.md | diff - "$out/coverage.md" ||
+    { echo "docs/statistics.md does not hold what the example coverage prints"; failed=1; }
+
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1
 

@@ -95,6 +95,8 @@ fn manifest(id: &str, subject: &str, repetitions: u32) -> Manifest {
                 input_tokens_ratio_limit: 1.1,
                 large_input_tokens_ratio_limit: 1.0,
                 quality_allowance: 0.0,
+                success_margin: 0.1,
+                quality_margin: 0.1,
                 derived_facts_needed: 5,
                 infrastructure_budget: 0.0,
             },

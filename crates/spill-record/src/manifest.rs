@@ -162,10 +162,21 @@ pub struct RulesRecord {
     pub large_input_tokens_ratio_limit: f64,
     /// Rule 4: a lower quality by at most this is still "not lower".
     pub quality_allowance: f64,
+    /// Rule 1 in live mode: a success rate lower by less than this is still "not lower".
+    #[serde(default = "default_margin")]
+    pub success_margin: f64,
+    /// Rule 4 in live mode: a quality lower by less than this is still "not lower".
+    #[serde(default = "default_margin")]
+    pub quality_margin: f64,
     /// Rule 4: derived facts fewer than this prove nothing.
     pub derived_facts_needed: u64,
     /// Share of planned runs that may end as infrastructure failures.
     pub infrastructure_budget: f64,
+}
+
+/// What records that say nothing of margins were judged with.
+fn default_margin() -> f64 {
+    0.10
 }
 
 /// One run that the plan asks for.

@@ -167,6 +167,14 @@ pub(crate) fn limits(set: &RunSet) -> Vec<(&'static str, String)> {
         ),
         ("rule 4: allowance", figure(rules.quality_allowance)),
         (
+            "live mode: margins of rules 1 and 4",
+            format!(
+                "{} and {}",
+                figure(rules.success_margin),
+                figure(rules.quality_margin)
+            ),
+        ),
+        (
             "rule 4: derived facts needed",
             grouped(rules.derived_facts_needed),
         ),

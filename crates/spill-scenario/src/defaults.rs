@@ -58,6 +58,8 @@ pub const INPUT_TOKENS_RATIO_LIMIT: f64 = 1.10;
 pub const LARGE_INPUT_TOKENS_RATIO_LIMIT: f64 = 1.0;
 /// Rule 4: a lower quality by at most this is still "not lower".
 pub const QUALITY_ALLOWANCE: f64 = 0.0;
+/// Rules 1 and 4 in live mode: a share lower by less than this is still "not lower".
+pub const MARGIN: f64 = 0.10;
 /// Rule 4: derived facts fewer than this prove nothing.
 pub const DERIVED_FACTS_NEEDED: u64 = 5;
 /// Share of planned runs that may end as infrastructure failures.

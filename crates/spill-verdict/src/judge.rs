@@ -2,10 +2,9 @@ use spill_record::{ConfigurationRole, Mode, PlanRecord, RunSet, Stage};
 
 use crate::inventory::{self, InputPairs, Inventory};
 use crate::ladder::{self, Climb};
-use crate::rule::{Rule, State};
+use crate::rule::State;
 use crate::verdict::{
-    CandidateVerdict, Decision, Denominators, ProfileCandidate, ProfileVerdict, VERDICT_SCHEMA,
-    Verdict,
+    Decision, Denominators, ProfileCandidate, ProfileVerdict, VERDICT_SCHEMA, Verdict,
 };
 use crate::words::{counted, plain};
 use crate::{exit, identity, notes};
@@ -19,10 +18,8 @@ pub fn judge(set: &RunSet) -> Verdict {
     let plan = &manifest.plan;
     let inventory = inventory::take(set);
     let identity = identity::compare(&manifest.subject, &inventory);
-    let mut candidates = ladder::judge_candidates(plan, &inventory.inputs, &inventory.extra);
-    if manifest.mode == Mode::Live {
-        unprove(&mut candidates);
-    }
+    let mut candidates =
+        ladder::judge_candidates(plan, manifest.mode, &inventory.inputs, &inventory.extra);
     let mut climb = ladder::climb(plan, &mut candidates);
     if control_leaks(plan, &inventory) {
         climb = ladder::Climb {
@@ -31,7 +28,11 @@ pub fn judge(set: &RunSet) -> Verdict {
             words: "the control leaks as well, so no configuration of spilling is the cause or the cure".to_owned(),
         };
     }
-    let profiles = profiles(plan, &inventory);
+    let profiles = match manifest.mode {
+        Mode::Simulated => profiles(plan, &inventory),
+        // Nobody knows how a real model will read.
+        Mode::Live => Vec::new(),
+    };
     let incomplete = incomplete(plan, &inventory);
     let mut problems = inventory.problems;
     problems.extend(incomplete);
@@ -71,27 +72,6 @@ fn control_leaks(plan: &PlanRecord, inventory: &Inventory<'_>) -> bool {
                 && configuration.name == leak.configuration
         })
     })
-}
-
-/// A literal comparison on a stochastic endpoint proves nothing; only the absolute rule stands.
-fn unprove(candidates: &mut [CandidateVerdict]) {
-    for candidate in candidates {
-        for row in &mut candidate.rules {
-            let relative = row.rule != Rule::NothingLeaks;
-            if relative && matches!(row.state, State::Holds | State::Broken) {
-                row.state = State::NotProven;
-                row.words = format!("{}; intervals of live mode are not measured", row.words);
-            }
-        }
-        let leaks = candidate
-            .rules
-            .iter()
-            .any(|row| row.rule == Rule::NothingLeaks && row.state == State::Broken);
-        if !leaks && candidate.state != State::NotRun {
-            candidate.state = State::NotProven;
-            candidate.words = "intervals of live mode are not measured".to_owned();
-        }
-    }
 }
 
 /// Why the runs do not cover the plan, if they do not.
@@ -270,7 +250,7 @@ fn under_profile(plan: &PlanRecord, inventory: &Inventory<'_>, profile: &str) ->
             pairs: Vec::new(),
         })
         .collect();
-    let mut candidates = ladder::judge_candidates(plan, &cells, &nothing);
+    let mut candidates = ladder::judge_candidates(plan, Mode::Simulated, &cells, &nothing);
     let climb = ladder::climb(plan, &mut candidates);
     ProfileVerdict {
         profile: profile.to_owned(),

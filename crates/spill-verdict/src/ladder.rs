@@ -1,4 +1,4 @@
-use spill_record::{ConfigurationRecord, ConfigurationRole, PlanRecord};
+use spill_record::{ConfigurationRecord, ConfigurationRole, Mode, PlanRecord};
 
 use crate::inventory::{InputPairs, Slot};
 use crate::rule::{Rule, State};
@@ -16,6 +16,7 @@ pub(crate) struct Climb {
 /// Judges every candidate of the plan on `cells`, in the order of the ladder.
 pub(crate) fn judge_candidates(
     plan: &PlanRecord,
+    mode: Mode,
     cells: &[InputPairs<'_>],
     extra: &[InputPairs<'_>],
 ) -> Vec<CandidateVerdict> {
@@ -28,13 +29,14 @@ pub(crate) fn judge_candidates(
         .enumerate()
         .filter(|(_, configuration)| configuration.role == ConfigurationRole::Candidate)
         .map(|(index, configuration)| {
-            judge_candidate(plan, cells, extra, control, index, configuration)
+            judge_candidate(plan, mode, cells, extra, control, index, configuration)
         })
         .collect()
 }
 
 fn judge_candidate(
     plan: &PlanRecord,
+    mode: Mode,
     cells: &[InputPairs<'_>],
     extra: &[InputPairs<'_>],
     control: Option<usize>,
@@ -45,7 +47,8 @@ fn judge_candidate(
     if let Some(control) = control {
         for rule in Rule::ALL {
             for (cell, extra) in cells.iter().zip(extra) {
-                rules.push(Comparison::new(cell, extra, control, index, &plan.rules).judge(rule));
+                let comparison = Comparison::new(cell, extra, control, index, &plan.rules, mode);
+                rules.push(comparison.judge(rule));
             }
         }
     }

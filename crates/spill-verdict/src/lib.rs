@@ -3,7 +3,7 @@
 //! [`judge()`] takes what a run folder holds and accounts for every planned run (`inventory`),
 //! compares each candidate with the control pair by pair (`rules`), and climbs the ladder of
 //! candidates (`ladder`). In simulated mode every run is a function of its seed, so the rules are
-//! judged literally. A rule holds on the planned number of pairs only; it is broken early only
+//! judged literally; in live mode by intervals and margins ([`statistics`]). A rule holds on the planned number of pairs only; it is broken early only
 //! where no absent run could change that.
 //!
 //! It reads records and rules alone: no answer key, no script of a mock, no clock. It does not
@@ -16,12 +16,15 @@ mod verdict;
 
 mod estimate;
 pub mod exit;
+pub mod statistics;
 mod words;
 
 mod contradiction;
 mod inventory;
 
 mod rules;
+
+mod attainable;
 
 mod ladder;
 
@@ -32,6 +35,7 @@ mod judge;
 
 mod table;
 
+pub use attainable::attainable;
 pub use estimate::{median, ratio, share};
 pub use inventory::counted_records;
 pub use judge::judge;
@@ -39,8 +43,8 @@ pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{
-    Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak, ProfileCandidate,
-    ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA, Verdict,
-    verdict_schema,
+    Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Interval, IntervalOf, Leak,
+    ProfileCandidate, ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA,
+    Verdict, verdict_schema,
 };
 pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};

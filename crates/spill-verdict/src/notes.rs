@@ -98,7 +98,10 @@ fn of_this_run(manifest: &Manifest) -> Vec<String> {
             "The mix of model profiles is an assumption; the decision under each of them stands beside it."
                 .to_owned(),
         ),
-        Mode::Live => notes.push("Intervals of live mode are not measured.".to_owned()),
+        Mode::Live => notes.push(
+            "How another model, or this one on another day, would do: the bounds are of these inputs and this endpoint."
+                .to_owned(),
+        ),
     }
     let keep_files: Vec<String> = plan
         .configurations

@@ -1,15 +1,16 @@
 mod leaks;
+pub(crate) mod live;
 mod quality;
 mod tokens;
 
 use std::collections::BTreeSet;
 
-use spill_record::{EndReason, Outcome, RulesRecord, RunRecord};
+use spill_record::{EndReason, Mode, Outcome, RulesRecord, RunRecord};
 
 use crate::estimate::share;
 use crate::inventory::{InputPairs, Slot};
 use crate::rule::{Bound, Rule, State};
-use crate::verdict::{Evidence, Figures, RuleVerdict};
+use crate::verdict::{Evidence, Figures, Interval, RuleVerdict};
 use crate::words::{counted, grouped, percent, plain};
 
 /// Pairs that a rule lists as evidence at most.
@@ -30,6 +31,7 @@ pub(crate) struct Comparison<'a> {
     extra: &'a InputPairs<'a>,
     candidate: usize,
     rules: &'a RulesRecord,
+    mode: Mode,
     compared: Vec<Compared<'a>>,
     planned: u64,
     /// Pairs in which a run of either arm is missing.
@@ -47,6 +49,8 @@ struct Measured {
     words: String,
     figures: Option<Figures>,
     evidence: Vec<Evidence>,
+    /// What live mode judges by.
+    interval: Option<Interval>,
     /// Pairs behind the observed value, where they are not all that could be compared.
     n: Option<u64>,
 }
@@ -62,6 +66,7 @@ impl Measured {
             words: words.into(),
             figures: None,
             evidence: Vec::new(),
+            interval: None,
             n: None,
         }
     }
@@ -75,6 +80,7 @@ impl<'a> Comparison<'a> {
         control: usize,
         candidate: usize,
         rules: &'a RulesRecord,
+        mode: Mode,
     ) -> Self {
         let mut compared = Vec::new();
         let mut missing = 0;
@@ -96,6 +102,7 @@ impl<'a> Comparison<'a> {
             extra,
             candidate,
             rules,
+            mode,
             compared,
             planned,
             missing,
@@ -104,13 +111,18 @@ impl<'a> Comparison<'a> {
 
     /// Judges `rule`.
     pub(crate) fn judge(&self, rule: Rule) -> RuleVerdict {
-        match rule {
-            Rule::SuccessRate => self.finish(rule, self.success_rate()),
-            Rule::IterationLimit => self.finish(rule, self.iteration_limit()),
-            Rule::InputTokens => self.finish(rule, self.input_tokens()),
-            Rule::Quality => self.finish(rule, self.quality()),
-            Rule::NothingLeaks => self.nothing_leaks(),
-        }
+        let literal = match rule {
+            Rule::SuccessRate => self.success_rate(),
+            Rule::IterationLimit => self.iteration_limit(),
+            Rule::InputTokens => self.input_tokens(),
+            Rule::Quality => self.quality(),
+            Rule::NothingLeaks => return self.nothing_leaks(),
+        };
+        let measured = match self.mode {
+            Mode::Simulated => literal,
+            Mode::Live => self.weigh(rule, literal),
+        };
+        self.finish(rule, measured)
     }
 
     /// Weighs the pairs that are absent: a rule holds on the planned number only.
@@ -173,6 +185,7 @@ impl<'a> Comparison<'a> {
             },
             words: measured.words,
             figures: measured.figures,
+            interval: measured.interval,
             evidence: measured.evidence,
         }
     }
@@ -238,6 +251,7 @@ impl<'a> Comparison<'a> {
                 losses,
             }),
             evidence: evidence.take(EVIDENCE_LIMIT).collect(),
+            interval: None,
             n: None,
         }
     }
@@ -259,9 +273,10 @@ impl<'a> Comparison<'a> {
         format!("; all ended as {}{error}", ends.join(" or "))
     }
 
-    fn iteration_limit(&self) -> Measured {
+    /// Pairs that hit the limit under the candidate only, and the number that do not tell.
+    fn new_limit_hits(&self) -> (Vec<&Compared<'a>>, u64) {
         let mut unknown = 0;
-        let mut hits: Vec<&Compared<'_>> = Vec::new();
+        let mut hits = Vec::new();
         for pair in &self.compared {
             match (hit_limit(pair.candidate), hit_limit(pair.control)) {
                 (Some(true), Some(false)) => hits.push(pair),
@@ -269,6 +284,11 @@ impl<'a> Comparison<'a> {
                 (None, _) | (_, None) => unknown += 1,
             }
         }
+        (hits, unknown)
+    }
+
+    fn iteration_limit(&self) -> Measured {
+        let (hits, unknown) = self.new_limit_hits();
         if self.compared.is_empty() {
             return Measured::nothing(State::NotRun, "no pair finished");
         }
@@ -299,6 +319,7 @@ impl<'a> Comparison<'a> {
             words,
             figures: None,
             evidence: evidence.take(EVIDENCE_LIMIT).collect(),
+            interval: None,
             n: None,
         }
     }

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use spill_record::{Class, Mode, Stage};
 
 use crate::rule::{Bound, Rule, State};
+use crate::statistics::{Bounds, CONFIDENCE};
 
 /// Version of `verdict.json` that this crate writes; readers accept it and all older ones.
 pub const VERDICT_SCHEMA: u32 = 2;
@@ -92,6 +93,51 @@ pub enum Figures {
     },
 }
 
+/// What an interval is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalOf {
+    /// Rule 1: the candidate's success rate less the control's (Newcombe, paired).
+    SuccessDifference,
+    /// Rule 2: the share of pairs that hit the limit under the candidate only (Clopper and Pearson).
+    NewLimitHitRate,
+    /// Rule 3: the median of the ratios within pairs (order statistics; large: sign test).
+    MedianTokenRatio,
+    /// Rule 4: the mean difference within pairs, of all facts or of the end's, whichever is bounded
+    /// lower (percentile bootstrap).
+    QualityDifference,
+}
+
+/// Bounds of what a rule judges, each one-sided.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// What it is of.
+    pub of: IntervalOf,
+    /// Lower bound; `None` where the method gives none.
+    pub lower: Option<f64>,
+    /// Upper bound.
+    pub upper: Option<f64>,
+    /// Confidence of each bound alone.
+    pub confidence: f64,
+    /// What a bound is held against: a margin below 0, or the limit of a ratio.
+    pub margin: Option<f64>,
+    /// Of the sign test, where one decides.
+    pub p_value: Option<f64>,
+}
+
+impl Interval {
+    pub(crate) fn of(of: IntervalOf, bounds: Bounds, margin: Option<f64>) -> Self {
+        Self {
+            of,
+            lower: Some(bounds.lower),
+            upper: Some(bounds.upper),
+            confidence: CONFIDENCE,
+            margin,
+            p_value: None,
+        }
+    }
+}
+
 /// One rule on one input for one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleVerdict {
@@ -121,6 +167,9 @@ pub struct RuleVerdict {
     pub words: String,
     /// Further figures.
     pub figures: Option<Figures>,
+    /// What live mode judges by; `None` in simulated mode and where nothing could be bounded.
+    #[serde(default)]
+    pub interval: Option<Interval>,
     /// Deciding or worst pairs, worst first; at most [`EVIDENCE_LIMIT`](crate::EVIDENCE_LIMIT).
     #[schemars(description = "Deciding or worst pairs, worst first; a bounded number of them.")]
     pub evidence: Vec<Evidence>,

@@ -285,6 +285,20 @@ fn rules(source: &SourceText<'_>, raw: &RawRules) -> Checked<RulesRecord> {
             0.0,
             1.0,
         )?,
+        success_margin: number(
+            &raw.success_margin,
+            "success_margin",
+            defaults::MARGIN,
+            0.0,
+            1.0,
+        )?,
+        quality_margin: number(
+            &raw.quality_margin,
+            "quality_margin",
+            defaults::MARGIN,
+            0.0,
+            1.0,
+        )?,
         derived_facts_needed: raw
             .derived_facts_needed
             .as_ref()

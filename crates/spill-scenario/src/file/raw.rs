@@ -105,6 +105,8 @@ pub(super) struct RawRules {
     pub(super) input_tokens_ratio_limit: Option<Spanned<f64>>,
     pub(super) large_input_tokens_ratio_limit: Option<Spanned<f64>>,
     pub(super) quality_allowance: Option<Spanned<f64>>,
+    pub(super) success_margin: Option<Spanned<f64>>,
+    pub(super) quality_margin: Option<Spanned<f64>>,
     pub(super) derived_facts_needed: Option<Spanned<u64>>,
     pub(super) infrastructure_budget: Option<Spanned<f64>>,
 }

@@ -79,6 +79,7 @@ impl Comparison<'_> {
             words,
             figures: None,
             evidence: evidence.collect(),
+            interval: None,
             n: None,
         };
         self.row(Rule::NothingLeaks, state, searched, self.planned, measured)

@@ -45,6 +45,7 @@ impl Comparison<'_> {
                 end_difference: end.difference(),
             }),
             evidence: self.worst_scores(),
+            interval: None,
             n: None,
         }
     }

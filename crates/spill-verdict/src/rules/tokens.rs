@@ -7,6 +7,15 @@ use crate::verdict::{Arms, Figures, TokenBasis};
 use crate::words::{amount, counted, figure, figure_beside, plain};
 
 impl Comparison<'_> {
+    /// The pairs that decide rule 3: all of them, where every run succeeded.
+    pub(super) fn both_succeeded(&self) -> Vec<&Compared<'_>> {
+        let won = |run: &RunRecord| run.outcome == Outcome::Succeeded;
+        self.compared
+            .iter()
+            .filter(|pair| won(pair.control) && won(pair.candidate))
+            .collect()
+    }
+
     /// Rule 3.
     pub(super) fn input_tokens(&self) -> Measured {
         let (limit, bound) = match self.cell.input.class {
@@ -16,11 +25,8 @@ impl Comparison<'_> {
                 return Measured::nothing(State::NotApplicable, "documents are exempt");
             }
         };
-        let won = |p: &&Compared<'_>| {
-            p.control.outcome == Outcome::Succeeded && p.candidate.outcome == Outcome::Succeeded
-        };
         let all: Vec<&Compared<'_>> = self.compared.iter().collect();
-        let both: Vec<&Compared<'_>> = self.compared.iter().filter(won).collect();
+        let both = self.both_succeeded();
         let (basis, deciding) = if both.len() == all.len() {
             (TokenBasis::AllRuns, &all)
         } else {
@@ -77,6 +83,7 @@ impl Comparison<'_> {
                 median_paired_ratio: median(&paired).filter(|_| paired.len() == deciding.len()),
             }),
             evidence: evidence.take(shown).collect(),
+            interval: None,
             n: Some(deciding.len() as u64),
         }
     }
@@ -86,7 +93,7 @@ fn tokens(record: &RunRecord) -> Option<f64> {
     record.input_tokens.map(|tokens| tokens as f64)
 }
 
-fn token_ratio(pair: &Compared<'_>) -> Option<f64> {
+pub(super) fn token_ratio(pair: &Compared<'_>) -> Option<f64> {
     ratio(tokens(pair.candidate), tokens(pair.control))
 }
 

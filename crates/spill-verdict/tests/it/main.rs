@@ -4,5 +4,6 @@ mod builder;
 mod completeness;
 mod ladder;
 mod laws;
+mod live;
 mod rules;
 mod text;

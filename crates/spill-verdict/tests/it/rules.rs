@@ -1,4 +1,4 @@
-use spill_record::{FactsOrigin, Mode};
+use spill_record::FactsOrigin;
 use spill_verdict::{Figures, Rule, RuleVerdict, State, TokenBasis, judge};
 
 use crate::builder::{Case, exhaust, fail, lose, score};
@@ -557,30 +557,5 @@ fn evidence_names_the_worst_pairs_and_is_bounded() {
     assert_eq!(
         evidence[0].words,
         "17 fewer found than under the control (selective)"
-    );
-}
-
-#[test]
-fn live_mode_proves_nothing_without_intervals() {
-    let live = || Case::full().set(|set| set.manifest.mode = Mode::Live);
-    check_rule(
-        Rule::SuccessRate,
-        "small",
-        live(),
-        State::NotProven,
-        Some(1.0),
-        5,
-    );
-    check_rule(
-        Rule::NothingLeaks,
-        "small",
-        live(),
-        State::Holds,
-        Some(0.0),
-        5,
-    );
-    assert_eq!(
-        judge(&live().set).exit_code(),
-        spill_verdict::exit::NOT_PROVEN
     );
 }
