@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use spill_record::{ConfigurationRole, FactsOrigin, Mode, ModelRecord, RunSet};
-use spill_verdict::{figure, grouped, percent, plain};
+use spill_verdict::{
+    PlantedFault, PlantedOutcome, Verdict, counted, figure, grouped, percent, plain,
+};
 
 use crate::figures::NOTHING;
 
@@ -10,7 +12,7 @@ use crate::figures::NOTHING;
 const INPUT_ROWS: usize = 200;
 
 /// Where the runs come from.
-pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
+pub(crate) fn provenance(set: &RunSet, verdict: &Verdict) -> Vec<(&'static str, String)> {
     let m = &set.manifest;
     let commit = m.commit.as_deref().map_or(NOTHING.to_owned(), plain);
     let dirty = match m.dirty {
@@ -59,8 +61,45 @@ pub(crate) fn provenance(set: &RunSet) -> Vec<(&'static str, String)> {
                 plain(&m.versions.tokenizer)
             ),
         ),
-        ("self-test", "not measured".to_owned()),
+        ("self-test", self_test_words(&verdict.self_test)),
     ]
+}
+
+/// How the gate's reduced self-test ended, in one line.
+fn self_test_words(faults: &[PlantedFault]) -> String {
+    if faults.is_empty() {
+        return "not measured: nothing was recorded".to_owned();
+    }
+    let count = |outcome| faults.iter().filter(|f| f.outcome == outcome).count() as u64;
+    let (caught, missed) = (count(PlantedOutcome::Caught), count(PlantedOutcome::Missed));
+    let not_applicable = count(PlantedOutcome::NotApplicable);
+    let mut words = format!("reduced: {} as expected", counted(caught, "planted fault"));
+    if missed > 0 {
+        words = format!("{words}, {missed} MISSED");
+    }
+    if not_applicable > 0 {
+        words = format!("{words}, {not_applicable} not applicable");
+    }
+    words
+}
+
+/// The gate's reduced self-test, a row each.
+pub(crate) fn self_test(faults: &[PlantedFault]) -> Vec<[String; 3]> {
+    faults
+        .iter()
+        .map(|fault| {
+            let outcome = match fault.outcome {
+                PlantedOutcome::Caught => "as expected",
+                PlantedOutcome::Missed => "MISSED",
+                PlantedOutcome::NotApplicable => "not applicable to this plan",
+            };
+            [
+                plain(&fault.fault),
+                plain(&fault.expected),
+                outcome.to_owned(),
+            ]
+        })
+        .collect()
 }
 
 /// Distinct seeds of the planned pairs.

@@ -113,7 +113,7 @@ pub(crate) fn groups(a: (&RunSet, &Verdict), b: (&RunSet, &Verdict)) -> Vec<Grou
         Group {
             id: "origin",
             title: "Where the runs come from",
-            lines: origin(a.0, b.0),
+            lines: origin(a, b),
         },
         Group {
             id: "rules",
@@ -142,13 +142,13 @@ fn decision(a: &Verdict, b: &Verdict) -> Vec<Line> {
     ]
 }
 
-fn origin(a: &RunSet, b: &RunSet) -> Vec<Line> {
+fn origin((a, on_a): (&RunSet, &Verdict), (b, on_b): (&RunSet, &Verdict)) -> Vec<Line> {
     let stage = |set: &RunSet| match set.manifest.stage {
         spill_record::Stage::Quick => "quick".to_owned(),
         spill_record::Stage::Full => "full".to_owned(),
     };
     let mut lines = vec![Line::of("stage", stage(a), stage(b))];
-    let rows = provenance(a).into_iter().zip(provenance(b));
+    let rows = provenance(a, on_a).into_iter().zip(provenance(b, on_b));
     lines.extend(rows.map(|((what, a), (_, b))| Line::of(what, a, b)));
     lines
 }

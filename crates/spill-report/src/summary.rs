@@ -33,7 +33,7 @@ pub(crate) fn summary(set: &RunSet, verdict: &Verdict) -> String {
         page.list(verdict.warnings.iter().map(String::as_str));
     }
     page.block("## Where the runs come from");
-    let rows = provenance(set).into_iter();
+    let rows = provenance(set, verdict).into_iter();
     page.table(
         ["what", "value"],
         rows.map(|(name, value)| [name.to_owned(), value]),

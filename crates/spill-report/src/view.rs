@@ -4,7 +4,7 @@ use spill_verdict::{
     CandidateVerdict, Decision, Proposed, Rule, State, Verdict, exit, grouped, percent, plain,
 };
 
-use crate::background::{assumptions, configurations, inputs, limits, provenance};
+use crate::background::{assumptions, configurations, inputs, limits, provenance, self_test};
 use crate::cells::Cell;
 use crate::dots::dots;
 use crate::endings::endings;
@@ -41,6 +41,7 @@ pub(crate) struct Page {
     denominators: Vec<(&'static str, String)>,
     not_shown: Vec<String>,
     provenance: Vec<(&'static str, String)>,
+    self_test: Vec<[String; 3]>,
     rules: Vec<RuleSection>,
     series: Vec<String>,
     figures: Vec<Figure>,
@@ -133,7 +134,8 @@ pub(crate) fn page(
         since: since(context.baseline, set, verdict),
         denominators: denominators(verdict),
         not_shown: verdict.not_shown.clone(),
-        provenance: provenance(set),
+        provenance: provenance(set, verdict),
+        self_test: self_test(&verdict.self_test),
         rules: Rule::ALL
             .into_iter()
             .zip(&worst)

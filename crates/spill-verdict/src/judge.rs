@@ -4,16 +4,23 @@ use crate::inventory::{self, InputPairs, Inventory};
 use crate::ladder::{self, Climb};
 use crate::rule::State;
 use crate::verdict::{
-    Decision, Denominators, ProfileCandidate, ProfileVerdict, VERDICT_SCHEMA, Verdict,
+    Decision, Denominators, PlantedFault, ProfileCandidate, ProfileVerdict, VERDICT_SCHEMA, Verdict,
 };
 use crate::words::{counted, plain};
-use crate::{exit, identity, notes};
+use crate::{exit, identity, notes, planted};
 
 /// Judges a run folder: five rules on every input for every candidate, then the ladder.
 ///
 /// Total: whatever the records hold, it returns a verdict, and one that is not a pass unless every
 /// planned run is there and says so. The order of records does not matter.
+///
+/// The gate's reduced self-test runs beside it; a fault that it misses makes the exit code 7.
 pub fn judge(set: &RunSet) -> Verdict {
+    verdict_of(set, planted::test_gate(set))
+}
+
+/// The verdict over `set` beside the outcome of a self-test.
+pub(crate) fn verdict_of(set: &RunSet, self_test: Vec<PlantedFault>) -> Verdict {
     let manifest = &set.manifest;
     let plan = &manifest.plan;
     let inventory = inventory::take(set);
@@ -55,6 +62,7 @@ pub fn judge(set: &RunSet) -> Verdict {
         leak_runs: inventory.leak_runs,
         leaks: inventory.leaks,
         profiles,
+        self_test,
         harness_errors: identity.harness_errors,
         problems,
         warnings,
@@ -125,6 +133,9 @@ fn conclude(verdict: &mut Verdict, climb: &Climb) {
     if verdict.leak_runs > 0 {
         codes.push(exit::LEAK);
     }
+    if verdict.self_test.iter().any(PlantedFault::is_missed) {
+        codes.push(exit::SELF_TEST);
+    }
     let broken_harness = !verdict.harness_errors.is_empty();
     if broken_harness {
         codes.push(exit::INTERNAL);
@@ -133,7 +144,8 @@ fn conclude(verdict: &mut Verdict, climb: &Climb) {
     if incomplete {
         codes.push(exit::INCOMPLETE);
     }
-    if broken_harness || incomplete {
+    let untrusted = codes.contains(&exit::SELF_TEST);
+    if broken_harness || incomplete || untrusted {
         verdict.decision = Decision::None;
         verdict.proposed = None;
     }
@@ -158,6 +170,11 @@ fn sentence(verdict: &Verdict, climb: &Climb) -> String {
     }
     if let Some(fault) = verdict.harness_errors.first() {
         parts.push(format!("No decision, the harness is at fault: {fault}."));
+    } else if let Some(missed) = verdict.self_test.iter().find(|fault| fault.is_missed()) {
+        parts.push(format!(
+            "No decision, the gate failed its self-test: planted was \"{}\", expected \"{}\".",
+            missed.fault, missed.expected
+        ));
     } else if let Some(problem) = verdict.problems.first() {
         let more = verdict.problems.len() - 1;
         let more = if more > 0 {

@@ -32,6 +32,7 @@ mod identity;
 mod notes;
 
 mod judge;
+mod planted;
 
 mod table;
 
@@ -44,7 +45,7 @@ pub use rules::EVIDENCE_LIMIT;
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{
     Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Interval, IntervalOf, Leak,
-    ProfileCandidate, ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA,
-    Verdict, verdict_schema,
+    PlantedFault, PlantedOutcome, ProfileCandidate, ProfileVerdict, Proposed, RuleVerdict, Shipped,
+    TokenBasis, VERDICT_SCHEMA, Verdict, verdict_schema,
 };
 pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};

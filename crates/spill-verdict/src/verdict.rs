@@ -350,6 +350,39 @@ pub struct ProfileCandidate {
     pub words: String,
 }
 
+/// What became of a planted fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlantedOutcome {
+    /// The verdict over it was the expected one.
+    Caught,
+    /// It was not: the gate cannot be trusted.
+    Missed,
+    /// The plan has no input or no limit that the fault could show on.
+    NotApplicable,
+}
+
+/// One fault of the gate's reduced self-test: planted in records shaped after the run's own, under
+/// the plan's limits, and judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlantedFault {
+    /// What was planted.
+    pub fault: String,
+    /// How the verdict over it has to end.
+    pub expected: String,
+    /// What became of it.
+    pub outcome: PlantedOutcome,
+}
+
+impl PlantedFault {
+    pub(crate) fn is_missed(&self) -> bool {
+        match self.outcome {
+            PlantedOutcome::Missed => true,
+            PlantedOutcome::Caught | PlantedOutcome::NotApplicable => false,
+        }
+    }
+}
+
 /// `verdict.json`: the one object that gives the exit code, the report and every table.
 #[must_use = "a verdict nobody reads is a check nobody ran"]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -385,6 +418,9 @@ pub struct Verdict {
     pub leaks: Vec<Leak>,
     /// The decision under each pure profile, by name.
     pub profiles: Vec<ProfileVerdict>,
+    /// The gate's reduced self-test; empty where nothing was recorded.
+    #[serde(default)]
+    pub self_test: Vec<PlantedFault>,
     /// Faults of the harness itself; any of them makes the exit code 1.
     pub harness_errors: Vec<String>,
     /// Why the runs do not cover the plan; any of them makes the verdict incomplete.

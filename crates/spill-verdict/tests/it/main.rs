@@ -5,5 +5,6 @@ mod completeness;
 mod ladder;
 mod laws;
 mod live;
+mod planted;
 mod rules;
 mod text;
