@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The main job: the built-in acceptance. Passes when the verdict is a decision: the shipped default
+# The gate's test of itself, then the main job: the built-in acceptance. Passes when the verdict is a decision: the shipped default
 # is accepted (0), or it must change (3).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 cargo build --locked --release || exit 1
+./target/release/spillgate self-test || exit 1
 ./target/release/spillgate accept --quiet
 code=$?
 echo "accept ended with exit code $code"

@@ -25,8 +25,13 @@ use crate::watch::{State, Watch};
 pub enum Subject {
     /// `spillgate step`.
     BuiltIn,
-    /// An executable that takes `step`'s arguments and environment and prints a step result.
-    Executable(PathBuf),
+    /// A command that takes `step`'s arguments and environment and prints a step result.
+    Command {
+        /// Its name in records.
+        name: String,
+        /// The program and its first arguments; those of `step` follow.
+        command: Vec<OsString>,
+    },
 }
 
 impl Subject {
@@ -35,7 +40,7 @@ impl Subject {
     pub fn name(&self) -> String {
         match self {
             Self::BuiltIn => "built-in".to_owned(),
-            Self::Executable(path) => path.to_string_lossy().into_owned(),
+            Self::Command { name, .. } => name.clone(),
         }
     }
 
@@ -43,7 +48,7 @@ impl Subject {
     pub(crate) fn command(&self, spillgate: &Path, arguments: &[OsString]) -> Vec<OsString> {
         let mut command = match self {
             Self::BuiltIn => vec![spillgate.into(), "step".into()],
-            Self::Executable(path) => vec![path.into()],
+            Self::Command { command, .. } => command.clone(),
         };
         command.extend_from_slice(arguments);
         command

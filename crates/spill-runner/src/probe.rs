@@ -200,7 +200,7 @@ fn compare(configuration: &ConfigurationRecord, settings: &Value) -> Result<(), 
 fn subject_words(subject: &Subject) -> String {
     match subject {
         Subject::BuiltIn => "spillgate step".to_owned(),
-        Subject::Executable(path) => path.to_string_lossy().into_owned(),
+        Subject::Command { name, .. } => name.clone(),
     }
 }
 

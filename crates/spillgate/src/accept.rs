@@ -134,7 +134,10 @@ fn subject(path: Option<&Path>) -> anyhow::Result<Subject> {
             path.display()
         );
     }
-    Ok(Subject::Executable(found))
+    Ok(Subject::Command {
+        name: found.to_string_lossy().into_owned(),
+        command: vec![found.into()],
+    })
 }
 
 /// Asks the subject for its settings, runs the plan, and returns the folder with all records.
@@ -190,7 +193,7 @@ fn failure(error: RunError) -> Failure {
 }
 
 /// Turns true at the first interrupt or termination signal.
-fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
+pub(crate) fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
     let (sender, stop) = watch::channel(false);
     for kind in [
         SignalKind::interrupt(),
@@ -231,7 +234,7 @@ fn new_folder(
     }
 }
 
-fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manifest {
+pub(crate) fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manifest {
     let (started_at, name) = host::now();
     let (commit, dirty) = host::commit();
     Manifest {

@@ -8,7 +8,7 @@ use spill_record::{Class, Stage};
 
 const EXIT_CODES: &str = "Exit codes: 0 the shipped default is accepted · 1 internal error · 2 usage or \
 invalid input · 3 the default must change (the verdict says to what) · 4 not proven · 5 incomplete · \
-6 leak found";
+6 leak found · 7 the gate failed its self-test";
 
 /// Decides by evidence what stays in an agent's prompt.
 #[derive(Debug, Parser)]
@@ -46,6 +46,14 @@ pub(crate) enum Verb {
     /// Serve the mock LLM and the mock tools alone, for other clients
     #[command(after_help = "Example: spillgate mock --input medium --listen 127.0.0.1:8080")]
     Mock(MockArgs),
+    /// Plant faults in real runs and show that the gate catches each of them
+    #[command(
+        after_help = "Example: spillgate self-test\nExit codes: 0 every fault is caught · 7 one is missed"
+    )]
+    SelfTest(SelfTestArgs),
+    /// Run one agentic step with a planted fault; used by `self-test`
+    #[command(hide = true)]
+    Planted(PlantedArgs),
     /// Start a subject and report its peak memory; used by `accept`
     #[command(hide = true)]
     Launch(LaunchArgs),
@@ -243,6 +251,20 @@ pub(crate) struct MockArgs {
     /// Loopback address of the mock tool server
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) tools_listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SelfTestArgs {
+    /// Print the outcomes as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlantedArgs {
+    /// The arguments of `step`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, Args)]

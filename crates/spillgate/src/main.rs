@@ -14,7 +14,9 @@ mod host;
 mod mock;
 mod out;
 mod output_file;
+mod planted;
 mod progress;
+mod self_test;
 mod serve;
 mod sources;
 mod step;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),
+        Verb::SelfTest(args) => self_test::run(&args),
+        Verb::Planted(args) => planted::run(&args),
         Verb::Launch(args) => step::launch(&args),
     };
     match outcome {

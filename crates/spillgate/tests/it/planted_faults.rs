@@ -6,18 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::program::{Said, accept, folder, rows, verdict};
 
-/// A script that runs the example `faulty_subject` with `fault`.
+/// A script that plants `fault` under candidates only: the control stays sound.
 pub(crate) fn wrapper(folder: &Path, fault: &str) -> PathBuf {
-    let example = Path::new(crate::program::SPILLGATE)
-        .parent()
-        .unwrap()
-        .join("examples/faulty_subject");
-    assert!(
-        example.exists(),
-        "cargo builds the package's examples with its tests"
-    );
     let path = folder.join(fault);
-    let script = format!("#!/bin/sh\nexec '{}' {fault} \"$@\"\n", example.display());
+    let script = format!(
+        "#!/bin/sh\n\
+         [ \"$CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED\" = false ] || export SPILLGATE_PLANTED_FAULT={fault}\n\
+         exec '{}' planted \"$@\"\n",
+        crate::program::SPILLGATE
+    );
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
@@ -169,4 +166,39 @@ fn a_child_left_behind_does_not_make_the_run_time_out() {
         // The child lives for 20 s; the run must not wait for it.
         assert!(row["process_ms"].parse::<f64>().unwrap() < 15_000.0);
     }
+}
+
+#[test]
+fn the_gate_catches_what_is_planted_in_real_runs() {
+    let folder = folder();
+    let said = crate::program::spillgate(folder.path(), &["self-test", "--json"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let outcomes: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    let outcomes = outcomes.as_array().unwrap();
+    assert_eq!(outcomes.len(), 12);
+    assert!(outcomes.iter().all(|one| one["caught"] == true));
+    assert!(
+        !folder.path().join("reports").exists(),
+        "nothing is written"
+    );
+}
+
+/// The wrapper's rule of one run: of two runs that may plant, one does.
+#[test]
+fn a_fault_of_one_run_is_planted_once() {
+    let folder = folder();
+    let once = folder.path().join("once");
+    let mock = crate::program::Mock::start(&["--input", "small"]);
+    let job = mock.job(folder.path(), 20_000);
+    let codes = [(); 2].map(|()| {
+        let output = crate::program::program()
+            .args(["planted", "--job"])
+            .arg(&job)
+            .env("SPILLGATE_PLANTED_FAULT", "crashes")
+            .env("SPILLGATE_PLANTED_ONCE", &once)
+            .output()
+            .unwrap();
+        output.status.code()
+    });
+    assert_eq!(codes, [Some(1), Some(0)]);
 }
