@@ -163,10 +163,10 @@ pub struct RulesRecord {
     /// Rule 4: a lower quality by at most this is still "not lower".
     pub quality_allowance: f64,
     /// Rule 1 in live mode: a success rate lower by less than this is still "not lower".
-    #[serde(default = "default_margin")]
+    #[serde(default = "default_margin", skip_serializing_if = "is_default_margin")]
     pub success_margin: f64,
     /// Rule 4 in live mode: a quality lower by less than this is still "not lower".
-    #[serde(default = "default_margin")]
+    #[serde(default = "default_margin", skip_serializing_if = "is_default_margin")]
     pub quality_margin: f64,
     /// Rule 4: derived facts fewer than this prove nothing.
     pub derived_facts_needed: u64,
@@ -177,6 +177,13 @@ pub struct RulesRecord {
 /// What records that say nothing of margins were judged with.
 fn default_margin() -> f64 {
     0.10
+}
+
+/// Left out where it says nothing new, so that older manifests keep their digest.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(clippy::float_cmp, reason = "the very constant")]
+fn is_default_margin(margin: &f64) -> bool {
+    *margin == default_margin()
 }
 
 /// One run that the plan asks for.
