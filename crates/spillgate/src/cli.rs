@@ -64,6 +64,9 @@ pub(crate) struct AcceptArgs {
     /// The agent under test: an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "PATH")]
     pub(crate) subject: Option<PathBuf>,
+    /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
     /// Make this run the accepted one, DIR/baseline, for this reason (only on exit 0 or 3)
     #[arg(long, value_name = "REASON", value_parser = reason)]
     pub(crate) bless: Option<String>,
@@ -177,8 +180,11 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Write the page of this run alone, run-ID.html: its id or the beginning of it
-    #[arg(long, value_name = "ID", conflicts_with = "json")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["json", "prices"])]
     pub(crate) run: Option<String>,
+    /// Put this price table, a TOML file, into the folder, in the place of one that it has
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
     /// Print the verdict as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,6 +14,7 @@ mod host;
 mod mock;
 mod out;
 mod output_file;
+mod prices;
 mod progress;
 mod serve;
 mod sources;
