@@ -7,7 +7,8 @@
 //!
 //! The data flow is records → cells ([`summary_csv`](Rendered::summary_csv)) → charts and view →
 //! the HTML template. Of the calls it takes what it shows, one call at a time ([`Calls`]), so that a
-//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
+//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders. [`Event`] is what a running acceptance tells
+//! programs. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
 //! Text from outside is escaped by the template in HTML, neutralised in CSV, and escaped by one
 //! function in each of the others.
 
@@ -51,6 +52,9 @@ mod summary;
 
 mod github;
 
+mod events;
+mod standing;
+
 mod html;
 
 mod compare;
@@ -60,6 +64,7 @@ mod run_page;
 pub use calls::Calls;
 pub use compare::compare;
 pub use differences::{Difference, Differences, differences};
+pub use events::{EVENT_SCHEMA, Event, Pace, event_schema, harmless_json};
 pub use github::{github_annotations, github_outputs};
 pub use html::STYLE;
 pub use money::terminal_money;
@@ -67,4 +72,5 @@ pub use render::{Context, Rendered, render};
 pub use run_page::run_page;
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
 pub use since::Baseline;
+pub use standing::{RuleStanding, Standing, standings};
 pub use summary::SUMMARY_LIMIT_BYTES;

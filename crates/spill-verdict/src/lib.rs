@@ -43,4 +43,6 @@ pub use verdict::{
     ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA, Verdict,
     verdict_schema,
 };
-pub use words::{amount, counted, figure, figure_beside, grouped, percent, plain};
+pub use words::{
+    amount, counted, figure, figure_beside, grouped, harmless, is_unsafe, percent, plain,
+};

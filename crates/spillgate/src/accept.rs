@@ -7,6 +7,7 @@ use anyhow::Context;
 use spill_record::{
     FolderError, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Versions,
 };
+use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{
     FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
 };
@@ -16,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::output_file::{METRICS_FILE, OutputFile};
-use crate::progress::Progress;
+use crate::progress::{Progress, Told};
 use crate::temp::Temp;
 use crate::{Failure, baseline, folder, host, out, prices, serve, sources};
 
@@ -26,9 +27,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
     let plan = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
     print_notes(&plan);
     if args.json {
-        let text = serde_json::to_string_pretty(&plan.record)
-            .map_err(|error| Failure::internal("list", error))?;
-        out::line(text);
+        out::json("list", &plan.record)?;
         return Ok(0);
     }
     out::line(format_args!(
@@ -56,6 +55,19 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
+    let outcome = accept(args);
+    if let (Err(failure), true) = (&outcome, args.json) {
+        let failed = Event::Failed {
+            schema: EVENT_SCHEMA,
+            exit_code: failure.code(),
+            message: failure.words(),
+        };
+        out::line(failed.line());
+    }
+    outcome
+}
+
+fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
     if args.bless.is_some() {
         baseline::check_stage(args.plan.stage.into())
             .map_err(|error| Failure::usage(VERB, error))?;
@@ -103,8 +115,10 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
             .write(&spill_dash::folder_metrics(&folder))
             .map_err(|error| Failure::usage(VERB, error))?;
     }
-    judged.print(VERB, args.json)?;
-    if !args.json {
+    if args.json {
+        out::line(judged.event(&folder).line());
+    } else {
+        judged.print(VERB, false)?;
         out::line(format_args!(
             "report: {}",
             folder.join("report.html").display()
@@ -173,7 +187,15 @@ async fn measure(
         .execution_order
         .iter()
         .map(|&index| plan.record.runs[index].clone());
-    let progress = Progress::new(args.quiet || args.json, plan.record.runs.len());
+    let told = match (args.quiet, args.json) {
+        (true, _) => Told::Nothing,
+        (false, true) => Told::Events,
+        (false, false) => Told::Words,
+    };
+    if told == Told::Events {
+        out::line(started(&plan, folder.path()).line());
+    }
+    let mut progress = Progress::new(told, folder.path(), plan.record.runs.len());
     let mut record = |finished: FinishedRun| {
         folder.append(&finished.record, &finished.calls)?;
         progress.finished(&finished.record);
@@ -183,10 +205,7 @@ async fn measure(
         .execute(pairs_of(runs), stop.clone(), &mut record)
         .await
         .map_err(failure)?;
-    progress.close();
-    if *stop.borrow() {
-        out::note("interrupted: the folder holds the runs that had finished");
-    }
+    progress.close(*stop.borrow());
 
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
@@ -195,6 +214,17 @@ async fn measure(
         .await
         .map_err(failure)?;
     Ok(folder.path().to_owned())
+}
+
+/// The first event of an acceptance.
+fn started(plan: &Plan, folder: &Path) -> Event {
+    Event::Started {
+        schema: EVENT_SCHEMA,
+        folder: folder.display().to_string(),
+        plan_hash: plan.plan_hash.clone(),
+        stage: plan.options.stage,
+        planned: plan.record.runs.len() as u64,
+    }
 }
 
 /// A place that cannot be written is not a fault of the program.

@@ -46,6 +46,14 @@ pub(crate) enum Verb {
     /// Serve the mock LLM and the mock tools alone, for other clients
     #[command(after_help = "Example: spillgate mock --input medium --listen 127.0.0.1:8080")]
     Mock(MockArgs),
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Example: spillgate completions bash > ~/.local/share/bash-completion/completions/spillgate"
+    )]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each verb into a folder
+    #[command(after_help = "Example: spillgate man --out ~/.local/share/man/man1")]
+    Man(ManArgs),
     /// Start a subject and report its peak memory; used by `accept`
     #[command(hide = true)]
     Launch(LaunchArgs),
@@ -79,7 +87,7 @@ pub(crate) struct AcceptArgs {
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Print the verdict as JSON
+    /// Print events, one JSON object a line; the last one holds the verdict (with --quiet it is the only one)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -249,6 +257,20 @@ pub(crate) struct MockArgs {
     /// Loopback address of the mock tool server
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) tools_listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder for spillgate.1 and a page for each verb
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

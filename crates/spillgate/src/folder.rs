@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use spill_record::{LiveFolder, RunFolder, RunSet};
-use spill_report::{Calls, Context, Rendered};
+use spill_report::{Calls, Context, EVENT_SCHEMA, Event, Rendered};
 use spill_verdict::Verdict;
 
 use crate::cli::{FolderArgs, ReportArgs};
@@ -96,15 +96,22 @@ impl Judged {
         self.verdict.exit_code()
     }
 
+    /// The last event of an acceptance.
+    pub(crate) fn event(&self, folder: &Path) -> Event {
+        Event::Verdict {
+            schema: EVENT_SCHEMA,
+            exit_code: self.code(),
+            folder: folder.display().to_string(),
+            verdict: Box::new(self.verdict.clone()),
+        }
+    }
+
     /// Prints the verdict: as JSON, or as sentence and tables.
     pub(crate) fn print(&self, verb: &'static str, json: bool) -> Result<(), Failure> {
         if json {
-            let text = serde_json::to_string_pretty(&self.verdict)
-                .map_err(|error| Failure::internal(verb, error))?;
-            out::line(text);
-            return Ok(());
+            return out::json(verb, &self.verdict);
         }
-        out::line(self.verdict.decision_sentence());
+        out::decision(self.verdict.decision_sentence(), self.verdict.decision);
         out::line(spill_verdict::terminal_table(&self.verdict));
         if let Some(money) = &self.money {
             out::line(money);

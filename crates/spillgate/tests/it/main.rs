@@ -16,3 +16,4 @@ mod program;
 mod schemas;
 mod step_settings;
 mod structure;
+mod terminal;
