@@ -19,6 +19,8 @@ mod folder;
 mod hash;
 mod live;
 mod manifest;
+mod prices;
+mod prices_file;
 mod run;
 mod schema;
 
@@ -33,6 +35,8 @@ pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
 };
+pub use prices::{Cost, ModelPrices, Money, Price, Prices};
+pub use prices_file::PricesError;
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};
 

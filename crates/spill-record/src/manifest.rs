@@ -180,7 +180,10 @@ fn default_margin() -> f64 {
 }
 
 /// Left out where it says nothing new, so that older manifests keep their digest.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 #[expect(clippy::float_cmp, reason = "the very constant")]
 fn is_default_margin(margin: &f64) -> bool {
     *margin == default_margin()

@@ -7,7 +7,8 @@
 //!
 //! The data flow is records → cells ([`summary_csv`](Rendered::summary_csv)) → charts and view →
 //! the HTML template. Of the calls it takes what it shows, one call at a time ([`Calls`]), so that a
-//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
+//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders. [`Event`] is what a running acceptance tells
+//! programs. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
 //! Text from outside is escaped by the template in HTML, neutralised in CSV, and escaped by one
 //! function in each of the others.
 
@@ -27,6 +28,7 @@ mod endings;
 mod figures;
 mod inline_share;
 mod measure;
+mod money;
 mod runs;
 mod table;
 mod worst;
@@ -50,6 +52,9 @@ mod summary;
 
 mod github;
 
+mod events;
+mod standing;
+
 mod html;
 
 mod compare;
@@ -59,10 +64,13 @@ mod run_page;
 pub use calls::Calls;
 pub use compare::compare;
 pub use differences::{Difference, Differences, differences};
+pub use events::{EVENT_SCHEMA, Event, Pace, event_schema, harmless_json};
 pub use github::{github_annotations, github_outputs};
 pub use html::STYLE;
+pub use money::terminal_money;
 pub use render::{Context, Rendered, render};
 pub use run_page::run_page;
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
 pub use since::Baseline;
+pub use standing::{RuleStanding, Standing, standings};
 pub use summary::SUMMARY_LIMIT_BYTES;

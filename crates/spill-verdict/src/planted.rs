@@ -272,6 +272,7 @@ fn sound_set(set: &RunSet) -> Option<RunSet> {
         runs: records,
         sensitivity: Vec::new(),
         torn: Vec::new(),
+        prices: None,
     })
 }
 

@@ -1,5 +1,7 @@
 //! How values and names from outside are written into sentences.
 
+use std::borrow::Cow;
+
 /// `text` on one line and harmless on a terminal: control characters and the marks that reorder
 /// or hide text become U+FFFD, and long text is cut.
 #[must_use]
@@ -16,7 +18,20 @@ pub fn plain(text: &str) -> String {
     safe
 }
 
-fn is_unsafe(c: char) -> bool {
+/// `text` on as many lines as it has, and otherwise as [`plain`] makes it; nothing is cut.
+#[must_use]
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| is_unsafe(c) && !matches!(c, '\n' | '\t');
+    if text.contains(bad) {
+        Cow::Owned(text.replace(bad, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Whether a character drives a terminal, or reorders or hides what stands beside it.
+#[must_use]
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
@@ -109,7 +124,7 @@ pub fn counted(count: u64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, counted, figure, figure_beside, grouped, percent, plain};
+    use super::{amount, counted, figure, figure_beside, grouped, harmless, percent, plain};
 
     #[test]
     fn names_cannot_drive_a_terminal() {
@@ -117,6 +132,15 @@ mod tests {
         assert_eq!(plain("x\u{202e}y\u{200f}"), "x\u{fffd}y\u{fffd}");
         assert_eq!(plain(&"é".repeat(300)).chars().count(), 201);
         assert_eq!(plain("größe/文書 🙂"), "größe/文書 🙂");
+    }
+
+    #[test]
+    fn texts_of_several_lines_stay_so_and_drive_no_terminal() {
+        assert_eq!(harmless("a\n\tb"), "a\n\tb");
+        assert_eq!(
+            harmless("a\u{1b}]0;x\u{7}\r\u{9b}\n"),
+            "a\u{fffd}]0;x\u{fffd}\u{fffd}\u{fffd}\n"
+        );
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use spill_record::{FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA, Versions};
+use spill_record::{
+    FolderError, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Versions,
+};
+use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{
     FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
 };
@@ -14,9 +17,9 @@ use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::output_file::{METRICS_FILE, OutputFile};
-use crate::progress::Progress;
+use crate::progress::{Progress, Told};
 use crate::temp::Temp;
-use crate::{Failure, baseline, folder, host, out, serve, sources};
+use crate::{Failure, baseline, folder, host, out, prices, serve, sources};
 
 const VERB: &str = "accept";
 
@@ -24,9 +27,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
     let plan = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
     print_notes(&plan);
     if args.json {
-        let text = serde_json::to_string_pretty(&plan.record)
-            .map_err(|error| Failure::internal("list", error))?;
-        out::line(text);
+        out::json("list", &plan.record)?;
         return Ok(0);
     }
     out::line(format_args!(
@@ -54,6 +55,19 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
+    let outcome = accept(args);
+    if let (Err(failure), true) = (&outcome, args.json) {
+        let failed = Event::Failed {
+            schema: EVENT_SCHEMA,
+            exit_code: failure.code(),
+            message: failure.words(),
+        };
+        out::line(failed.line());
+    }
+    outcome
+}
+
+fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
     if args.bless.is_some() {
         baseline::check_stage(args.plan.stage.into())
             .map_err(|error| Failure::usage(VERB, error))?;
@@ -63,6 +77,11 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    let prices = args.prices.as_deref();
+    let prices = prices
+        .map(|path| prices::read(path, &plan.record.models))
+        .transpose()
+        .map_err(|error| Failure::usage(VERB, error))?;
     let metrics = args.metrics_file.as_deref();
     let metrics = metrics
         .map(|path| OutputFile::at(METRICS_FILE, path))
@@ -87,27 +106,29 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(VERB, error))?;
-    let folder = runtime.block_on(measure(args, plan, &options))?;
+    let folder = runtime.block_on(measure(args, plan, prices.as_ref(), &options))?;
     drop(temp);
-    let (verdict, code) = folder::finish(VERB, &folder)?;
+    let judged = folder::finish(VERB, &folder)?;
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
     if let Some(metrics) = metrics {
         metrics
             .write(&spill_dash::folder_metrics(&folder))
             .map_err(|error| Failure::usage(VERB, error))?;
     }
-    folder::print_verdict(VERB, &verdict, args.json)?;
-    if !args.json {
+    if args.json {
+        out::line(judged.event(&folder).line());
+    } else {
+        judged.print(VERB, false)?;
         out::line(format_args!(
             "report: {}",
             folder.join("report.html").display()
         ));
     }
     if let Some(reason) = &args.bless {
-        baseline::bless(&args.out, &folder, reason, code)
+        baseline::bless(&args.out, &folder, reason, judged.code())
             .map_err(|error| Failure::usage(VERB, error))?;
     }
-    Ok(code)
+    Ok(judged.code())
 }
 
 /// Says what of real input was left out; the manifest and the report say it as well.
@@ -141,7 +162,12 @@ fn subject(path: Option<&Path>) -> anyhow::Result<Subject> {
 }
 
 /// Asks the subject for its settings, runs the plan, and returns the folder with all records.
-async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result<PathBuf, Failure> {
+async fn measure(
+    args: &AcceptArgs,
+    mut plan: Plan,
+    prices: Option<&Prices>,
+    options: &Options,
+) -> Result<PathBuf, Failure> {
     let settings = effective_settings(&plan.record.configurations, options)
         .await
         .map_err(|error| Failure::usage(VERB, error))?;
@@ -154,13 +180,25 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         .map_err(failure)?;
     let mut folder = new_folder(args, &plan, options, harness.tokenizer())
         .map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(prices) = prices {
+        RunFolder::write_prices(folder.path(), prices)
+            .map_err(|error| Failure::usage(VERB, error))?;
+    }
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
 
     let runs = plan
         .execution_order
         .iter()
         .map(|&index| plan.record.runs[index].clone());
-    let progress = Progress::new(args.quiet || args.json, plan.record.runs.len());
+    let told = match (args.quiet, args.json) {
+        (true, _) => Told::Nothing,
+        (false, true) => Told::Events,
+        (false, false) => Told::Words,
+    };
+    if told == Told::Events {
+        out::line(started(&plan, folder.path()).line());
+    }
+    let mut progress = Progress::new(told, folder.path(), plan.record.runs.len());
     let mut record = |finished: FinishedRun| {
         folder.append(&finished.record, &finished.calls)?;
         progress.finished(&finished.record);
@@ -170,10 +208,7 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         .execute(pairs_of(runs), stop.clone(), &mut record)
         .await
         .map_err(failure)?;
-    progress.close();
-    if *stop.borrow() {
-        out::note("interrupted: the folder holds the runs that had finished");
-    }
+    progress.close(*stop.borrow());
 
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
@@ -182,6 +217,17 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         .await
         .map_err(failure)?;
     Ok(folder.path().to_owned())
+}
+
+/// The first event of an acceptance.
+fn started(plan: &Plan, folder: &Path) -> Event {
+    Event::Started {
+        schema: EVENT_SCHEMA,
+        folder: folder.display().to_string(),
+        plan_hash: plan.plan_hash.clone(),
+        stage: plan.options.stage,
+        planned: plan.record.runs.len() as u64,
+    }
 }
 
 /// A place that cannot be written is not a fault of the program.

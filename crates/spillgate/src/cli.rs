@@ -54,6 +54,14 @@ pub(crate) enum Verb {
     /// Run one agentic step with a planted fault; used by `self-test`
     #[command(hide = true)]
     Planted(PlantedArgs),
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Example: spillgate completions bash > ~/.local/share/bash-completion/completions/spillgate"
+    )]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each verb into a folder
+    #[command(after_help = "Example: spillgate man --out ~/.local/share/man/man1")]
+    Man(ManArgs),
     /// Start a subject and report its peak memory; used by `accept`
     #[command(hide = true)]
     Launch(LaunchArgs),
@@ -72,6 +80,9 @@ pub(crate) struct AcceptArgs {
     /// The agent under test: an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "PATH")]
     pub(crate) subject: Option<PathBuf>,
+    /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
     /// Make this run the accepted one, DIR/baseline, for this reason (only on exit 0 or 3)
     #[arg(long, value_name = "REASON", value_parser = reason)]
     pub(crate) bless: Option<String>,
@@ -84,7 +95,7 @@ pub(crate) struct AcceptArgs {
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Print the verdict as JSON
+    /// Print events, one JSON object a line; the last one holds the verdict (with --quiet it is the only one)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -185,8 +196,11 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Write the page of this run alone, run-ID.html: its id or the beginning of it
-    #[arg(long, value_name = "ID", conflicts_with = "json")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["json", "prices"])]
     pub(crate) run: Option<String>,
+    /// Put this price table, a TOML file, into the folder, in the place of one that it has
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
     /// Print the verdict as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -265,6 +279,20 @@ pub(crate) struct PlantedArgs {
     /// The arguments of `step`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder for spillgate.1 and a page for each verb
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     page.write(&spill_report::compare(a, b)).map_err(usage)?;
     let differences = spill_report::differences(a, b);
     if args.json {
-        out::line(as_json(&differences));
+        out::json(VERB, &as_json(&differences))?;
     } else {
         print(&differences);
         out::line(format_args!("comparison: {}", args.out.display()));
@@ -63,16 +63,15 @@ fn print(differences: &Differences) {
     ));
 }
 
-fn as_json(differences: &Differences) -> String {
+fn as_json(differences: &Differences) -> serde_json::Value {
     let changed: Vec<_> = differences
         .changed
         .iter()
         .map(|d| json!({"what": d.what, "a": d.a, "b": d.b}))
         .collect();
-    let text = json!({
+    json!({
         "same_plan": differences.same_plan,
         "changed": changed,
         "unchanged": differences.unchanged,
-    });
-    format!("{text:#}")
+    })
 }

@@ -11,10 +11,12 @@ mod compare;
 mod folder;
 mod github;
 mod host;
+mod manual;
 mod mock;
 mod out;
 mod output_file;
 mod planted;
+mod prices;
 mod progress;
 mod self_test;
 mod serve;
@@ -25,11 +27,15 @@ mod temp;
 use std::process::ExitCode;
 
 use clap::Parser;
+use spill_verdict::harmless;
 
 use crate::cli::{Cli, Verb};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     let outcome = match cli.verb {
         Verb::Accept(args) => accept::run(&args),
         Verb::List(args) => accept::list(&args),
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
         Verb::Mock(args) => mock::run(&args),
         Verb::SelfTest(args) => self_test::run(&args),
         Verb::Planted(args) => planted::run(&args),
+        Verb::Completions(args) => manual::completions(&args),
+        Verb::Man(args) => manual::man(&args),
         Verb::Launch(args) => step::launch(&args),
     };
     match outcome {
@@ -51,6 +59,20 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.print(),
     }
+}
+
+/// Prints what the command line itself answers: help, the version, or what it cannot take.
+fn refused(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let code = u8::try_from(error.exit_code()).unwrap_or(spill_verdict::exit::USAGE);
+    let drives_the_terminal = harmless(&text) != *text;
+    if drives_the_terminal {
+        // It quotes what was given, colour or not.
+        out::note(text.trim_end());
+    } else if error.print().is_err() && code == spill_verdict::exit::ACCEPTED {
+        return ExitCode::from(spill_verdict::exit::INTERNAL);
+    }
+    ExitCode::from(code)
 }
 
 /// Why a verb could not do its work, with its exit code.
@@ -80,12 +102,18 @@ impl Failure {
         }
     }
 
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// Place, fact and way out.
+    pub(crate) fn words(&self) -> String {
+        in_full(&self.error)
+    }
+
     fn print(self) -> ExitCode {
-        out::note(format_args!(
-            "spillgate {}: {}",
-            self.verb,
-            in_full(&self.error)
-        ));
+        out::note(format_args!("spillgate {}: {}", self.verb, self.words()));
         ExitCode::from(self.code)
     }
 }

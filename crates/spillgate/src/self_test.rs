@@ -212,6 +212,7 @@ fn measure(temp: &Path) -> anyhow::Result<RunSet> {
             runs: records,
             sensitivity: Vec::new(),
             torn: Vec::new(),
+            prices: None,
         })
     })
 }
@@ -329,5 +330,6 @@ fn alone(all: &RunSet, fault: &Fault) -> RunSet {
         runs,
         sensitivity: Vec::new(),
         torn: Vec::new(),
+        prices: None,
     }
 }

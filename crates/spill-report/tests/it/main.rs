@@ -6,6 +6,8 @@ mod calls;
 mod ci_files;
 mod comparison;
 mod csv_files;
+mod events;
 mod hostile;
 mod html;
+mod money;
 mod run_pages;

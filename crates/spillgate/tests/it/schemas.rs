@@ -5,7 +5,7 @@ use std::fs;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::program::{accept, folder, repository};
+use crate::program::{accept, folder, repository, scenario_with, spillgate};
 
 /// Set to rewrite docs/schemas from the code.
 const UPDATE: &str = "UPDATE_SCHEMAS";
@@ -13,6 +13,7 @@ const UPDATE: &str = "UPDATE_SCHEMAS";
 fn schemas() -> Vec<(&'static str, String)> {
     let mut schemas = spill_record::record_schemas().to_vec();
     schemas.push(spill_verdict::verdict_schema());
+    schemas.push(spill_report::event_schema());
     schemas
 }
 
@@ -87,6 +88,56 @@ fn a_run_folder_keeps_the_published_schemas() {
         }
         check_refusals(file, &validator, &values[0]);
     }
+}
+
+#[test]
+fn every_event_keeps_the_published_schema() {
+    let folder = folder();
+    let scenario = scenario_with(folder.path(), "review", "small");
+    let scenario = scenario.to_string_lossy();
+    let arguments = ["accept", "--json", "--stage", "quick", "--scenario"];
+    let said = spillgate(folder.path(), &[&arguments[..], &[&*scenario]].concat());
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert_eq!(said.stderr, "", "words where events are asked for");
+    let refused = spillgate(
+        folder.path(),
+        &["accept", "--json", "--scenario", "none.toml"],
+    );
+    assert_eq!(refused.code, Some(2));
+    let validator = validator("event.schema.json");
+    let mut kinds = Vec::new();
+    for line in said.stdout.lines().chain(refused.stdout.lines()) {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(complaints(&validator, &event), "", "{line}");
+        let kind = event["event"].as_str().unwrap().to_owned();
+        if !kinds.contains(&kind) {
+            check_refusals(&kind, &validator, &event);
+            kinds.push(kind);
+        }
+    }
+    assert_eq!(kinds, ["started", "run", "rules", "verdict", "failed"]);
+
+    // The last line of an acceptance has what its folder has.
+    let last: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+    let path = folder
+        .path()
+        .join(last["folder"].as_str().unwrap())
+        .join("verdict.json");
+    let verdict: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(
+        (&last["verdict"], &last["exit_code"]),
+        (&verdict, &json!(4))
+    );
+    let quiet = [
+        "accept",
+        "--json",
+        "--quiet",
+        "--stage",
+        "quick",
+        "--scenario",
+    ];
+    let quiet = spillgate(folder.path(), &[&quiet[..], &[&*scenario]].concat());
+    assert_eq!(quiet.stdout.lines().count(), 1);
 }
 
 /// The schema refuses the value with a field taken away or of another type.
