@@ -103,6 +103,7 @@ fn manifest(id: &str, subject: &str, repetitions: u32) -> Manifest {
             repetitions,
             runs,
         },
+        shard: None,
         manifest_digest: String::new(),
     }
     .sealed()

@@ -81,6 +81,20 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
     },
+    /// Another process writes the folder.
+    #[error("{path} is being written by another process (wait until it has ended)")]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// An accepted run is not gone on with.
+    #[error(
+        "{path} is the accepted run, which stays as it is (resume the folder that was accepted, or run again)"
+    )]
+    Accepted {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Two records of one run differ.
     #[error(
         "{path}, line {line}: run {run_id} was recorded before with other values (one of the two must go)"

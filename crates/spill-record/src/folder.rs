@@ -57,7 +57,7 @@ pub struct RunFolder {
 const MANIFEST: &str = "manifest.json";
 pub(crate) const RUNS: &str = "runs.jsonl";
 pub(crate) const CALLS: &str = "calls.jsonl";
-const SENSITIVITY: &str = "sensitivity.jsonl";
+pub(crate) const SENSITIVITY: &str = "sensitivity.jsonl";
 const BLESSING: &str = "baseline.json";
 const PRICES: &str = "prices.toml";
 
@@ -85,6 +85,16 @@ impl RunFolder {
             sensitivity: append_to(&path.join(SENSITIVITY))?,
             path,
         })
+    }
+
+    /// A folder whose files are open already.
+    pub(crate) fn over(path: PathBuf, runs: File, calls: File, sensitivity: File) -> Self {
+        Self {
+            path,
+            runs,
+            calls,
+            sensitivity,
+        }
     }
 
     /// The folder's path.

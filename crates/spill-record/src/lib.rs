@@ -19,10 +19,13 @@ mod folder;
 mod hash;
 mod live;
 mod manifest;
+mod merge;
 mod prices;
 mod prices_file;
+mod resume;
 mod run;
 mod schema;
+mod shard;
 
 pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
@@ -35,10 +38,13 @@ pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
 };
+pub use merge::{Difference, MergeError, Merged, merge};
 pub use prices::{Cost, ModelPrices, Money, Price, Prices};
 pub use prices_file::PricesError;
+pub use resume::Reopened;
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};
+pub use shard::Shard;
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
 pub const SCHEMA: u32 = 2;

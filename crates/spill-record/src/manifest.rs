@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::hash::digest;
 use crate::run::Class;
+use crate::shard::Shard;
 
 /// How much of the plan a run folder is meant to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -280,6 +281,9 @@ pub struct Manifest {
     pub measured_columns: Vec<String>,
     /// The whole plan.
     pub plan: PlanRecord,
+    /// Which part of the plan's pairs the folder is of; `None` for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// Digest of all of the above, so that a manifest changed by hand is noticed.
     pub manifest_digest: String,
 }

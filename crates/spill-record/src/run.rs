@@ -278,6 +278,18 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// The record without the columns that are measured: equal for equal seeds.
+    #[must_use]
+    pub fn unmeasured(&self) -> Self {
+        Self {
+            duration_ms: None,
+            process_ms: None,
+            cpu_ms: None,
+            peak_rss_bytes: None,
+            ..self.clone()
+        }
+    }
+
     /// The run's tokens in disjoint buckets; `None` when one of them was not obtained, or when the
     /// buckets do not fit into the total.
     #[must_use]

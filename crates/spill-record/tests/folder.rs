@@ -78,6 +78,7 @@ fn manifest() -> Manifest {
             repetitions: 1,
             runs: vec![planned("a"), planned("b")],
         },
+        shard: None,
         manifest_digest: String::new(),
     }
     .sealed()

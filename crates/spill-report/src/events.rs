@@ -64,6 +64,21 @@ pub enum Event {
         /// How far it came.
         pace: Pace,
     },
+    /// The last line of one shard, which is not judged.
+    Shard {
+        /// Version of the events.
+        schema: u32,
+        /// Which part of the plan, such as `2/4`.
+        shard: String,
+        /// The run folder.
+        folder: String,
+        /// Runs that the plan asks of this shard.
+        planned: u64,
+        /// Runs that left a record.
+        recorded: u64,
+        /// Of those, the ones that the harness failed.
+        infrastructure: u64,
+    },
     /// The last line of an acceptance that was judged.
     Verdict {
         /// Version of the events.

@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use spill_record::{
-    FolderError, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Versions,
-};
+use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{
     FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
 };
-use spill_scenario::{Plan, sensitivity_runs};
+use spill_scenario::Plan;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -19,6 +17,7 @@ use crate::cli::{AcceptArgs, ListArgs};
 use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::progress::{Progress, Told};
 use crate::temp::Temp;
+use crate::work::{self, Work};
 use crate::{Failure, baseline, folder, host, out, prices, serve, sources};
 
 const VERB: &str = "accept";
@@ -108,6 +107,10 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::internal(VERB, error))?;
     let folder = runtime.block_on(measure(args, plan, prices.as_ref(), &options))?;
     drop(temp);
+    if let Some(shard) = work::shard_of(&folder).map_err(|error| Failure::usage(VERB, error))? {
+        return work::end_shard(&folder, shard, args.json)
+            .map_err(|error| Failure::usage(VERB, error));
+    }
     let judged = folder::finish(VERB, &folder)?;
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
     if let Some(metrics) = metrics {
@@ -178,27 +181,30 @@ async fn measure(
     let harness = Harness::start(plan.clone(), options.clone())
         .await
         .map_err(failure)?;
-    let mut folder = new_folder(args, &plan, options, harness.tokenizer())
-        .map_err(|error| Failure::usage(VERB, error))?;
+    let Work {
+        mut folder,
+        runs,
+        extra,
+    } = match &args.resume {
+        None => work::begin(args, &plan, options, harness.tokenizer()),
+        Some(path) => work::go_on(args, path, &plan, options, harness.tokenizer()),
+    }
+    .map_err(|error| Failure::usage(VERB, error))?;
     if let Some(prices) = prices {
         RunFolder::write_prices(folder.path(), prices)
             .map_err(|error| Failure::usage(VERB, error))?;
     }
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
 
-    let runs = plan
-        .execution_order
-        .iter()
-        .map(|&index| plan.record.runs[index].clone());
     let told = match (args.quiet, args.json) {
         (true, _) => Told::Nothing,
         (false, true) => Told::Events,
         (false, false) => Told::Words,
     };
     if told == Told::Events {
-        out::line(started(&plan, folder.path()).line());
+        out::line(started(&plan, folder.path(), runs.len() as u64).line());
     }
-    let mut progress = Progress::new(told, folder.path(), plan.record.runs.len());
+    let mut progress = Progress::new(told, folder.path(), runs.len());
     let mut record = |finished: FinishedRun| {
         folder.append(&finished.record, &finished.calls)?;
         progress.finished(&finished.record);
@@ -213,20 +219,20 @@ async fn measure(
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
     harness
-        .execute(pairs_of(sensitivity_runs(&plan)), stop, &mut record)
+        .execute(pairs_of(extra), stop, &mut record)
         .await
         .map_err(failure)?;
     Ok(folder.path().to_owned())
 }
 
 /// The first event of an acceptance.
-fn started(plan: &Plan, folder: &Path) -> Event {
+fn started(plan: &Plan, folder: &Path, planned: u64) -> Event {
     Event::Started {
         schema: EVENT_SCHEMA,
         folder: folder.display().to_string(),
         plan_hash: plan.plan_hash.clone(),
         stage: plan.options.stage,
-        planned: plan.record.runs.len() as u64,
+        planned,
     }
 }
 
@@ -257,35 +263,22 @@ pub(crate) fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
     Ok(stop)
 }
 
-/// How often another name is tried when a folder of the same millisecond and plan stands already.
-const NAME_TRIES: u32 = 20;
-
-fn new_folder(
-    args: &AcceptArgs,
+pub(crate) fn manifest(
     plan: &Plan,
     options: &Options,
     tokenizer: &str,
-) -> Result<RunFolder, FolderError> {
-    let mut tries = 0;
-    loop {
-        match RunFolder::create(&args.out, &manifest(plan, options, tokenizer)) {
-            Err(FolderError::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
-            {
-                tries += 1;
-                std::thread::sleep(std::time::Duration::from_millis(2));
-            }
-            result => return result,
-        }
-    }
-}
-
-pub(crate) fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manifest {
+    shard: Option<Shard>,
+) -> Manifest {
     let (started_at, name) = host::now();
     let (commit, dirty) = host::commit();
     Manifest {
         schema: SCHEMA,
-        acceptance_id: format!("{name}-{}", plan.plan_hash),
+        acceptance_id: match shard {
+            None => format!("{name}-{}", plan.plan_hash),
+            Some(Shard { number, of }) => {
+                format!("{name}-{}-shard-{number}-of-{of}", plan.plan_hash)
+            }
+        },
         started_at,
         plan_hash: plan.plan_hash.clone(),
         stage: plan.options.stage,
@@ -301,6 +294,7 @@ pub(crate) fn manifest(plan: &Plan, options: &Options, tokenizer: &str) -> Manif
         host: host::host(),
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan: plan.record.clone(),
+        shard,
         manifest_digest: String::new(),
     }
     .sealed()

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spill_record::{Class, Stage};
+use spill_record::{Class, Shard, Stage};
 
 const EXIT_CODES: &str = "Exit codes: 0 the shipped default is accepted · 1 internal error · 2 usage or \
 invalid input · 3 the default must change (the verdict says to what) · 4 not proven · 5 incomplete · \
@@ -25,6 +25,9 @@ pub(crate) enum Verb {
         after_help = "Example: spillgate accept --document handbook.md --expect 'section: Limits'"
     )]
     Accept(AcceptArgs),
+    /// Join the run folders of a plan's shards, then judge and render the whole
+    #[command(after_help = "Example: spillgate merge shards/* --out reports")]
+    Merge(MergeArgs),
     /// Print the plan that `accept` would run, and run nothing
     #[command(after_help = "Example: spillgate list --stage quick --json")]
     List(ListArgs),
@@ -83,6 +86,13 @@ pub(crate) struct AcceptArgs {
     /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
+    /// Go on with this run folder: what it lacks is run, and what the harness failed is run again
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["shard", "prices"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Run one part of the plan, such as 2/4, and judge nothing; `auto/4` takes the part's number from
+    /// JOB_COMPLETION_INDEX (from 0), CI_NODE_INDEX or SLURM_ARRAY_TASK_ID (from 1)
+    #[arg(long, value_name = "M/N", value_parser = crate::shard::parse, conflicts_with = "bless")]
+    pub(crate) shard: Option<Shard>,
     /// Make this run the accepted one, DIR/baseline, for this reason (only on exit 0 or 3)
     #[arg(long, value_name = "REASON", value_parser = reason)]
     pub(crate) bless: Option<String>,
@@ -265,6 +275,19 @@ pub(crate) struct MockArgs {
     /// Loopback address of the mock tool server
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) tools_listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Run folders of the plan's shards
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Folder in which the joined run folder is made
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub(crate) out: PathBuf,
+    /// Print the verdict as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -20,9 +20,11 @@ mod prices;
 mod progress;
 mod self_test;
 mod serve;
+mod shard;
 mod sources;
 mod step;
 mod temp;
+mod work;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),
+        Verb::Merge(args) => shard::merge(&args),
         Verb::SelfTest(args) => self_test::run(&args),
         Verb::Planted(args) => planted::run(&args),
         Verb::Completions(args) => manual::completions(&args),

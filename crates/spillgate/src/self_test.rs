@@ -208,7 +208,7 @@ fn measure(temp: &Path) -> anyhow::Result<RunSet> {
         };
         harness.execute(pairs_of(runs), stop, &mut keep).await?;
         Ok(RunSet {
-            manifest: accept::manifest(&plan, &options, harness.tokenizer()),
+            manifest: accept::manifest(&plan, &options, harness.tokenizer(), None),
             runs: records,
             sensitivity: Vec::new(),
             torn: Vec::new(),

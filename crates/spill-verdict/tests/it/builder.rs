@@ -392,6 +392,7 @@ fn manifest(stage: Stage, plan: PlanRecord) -> Manifest {
         },
         measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
         plan,
+        shard: None,
         manifest_digest: String::new(),
     }
 }

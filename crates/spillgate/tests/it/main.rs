@@ -14,6 +14,7 @@ mod prices;
 mod processes;
 mod program;
 mod schemas;
+mod shards;
 mod step_settings;
 mod structure;
 mod terminal;
