@@ -23,6 +23,7 @@ mod prices;
 mod prices_file;
 mod run;
 mod schema;
+mod text;
 
 pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
@@ -39,6 +40,7 @@ pub use prices::{Cost, ModelPrices, Money, Price, Prices};
 pub use prices_file::PricesError;
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};
+pub use text::{csv_text, harmless_json, is_unsafe};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
 pub const SCHEMA: u32 = 2;

@@ -43,6 +43,4 @@ pub use verdict::{
     ProfileVerdict, Proposed, RuleVerdict, Shipped, TokenBasis, VERDICT_SCHEMA, Verdict,
     verdict_schema,
 };
-pub use words::{
-    amount, counted, figure, figure_beside, grouped, harmless, is_unsafe, percent, plain,
-};
+pub use words::{amount, counted, figure, figure_beside, grouped, harmless, percent, plain};
