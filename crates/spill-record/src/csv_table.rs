@@ -3,6 +3,7 @@ use csv::Writer;
 use crate::folder::RunSet;
 use crate::prices::{Cost, Money, Prices};
 use crate::run::RunRecord;
+use crate::text::{csv_json, csv_text as text};
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
 pub const RUN_COLUMNS: [&str; 70] = [
@@ -108,8 +109,9 @@ pub const OPTIONAL_COLUMNS: [&str; 19] = [
 ///
 /// `persisted_by_tool` and `effective_settings` are compact JSON, `missed_facts` is a list of ids
 /// with spaces between, `state_files` and `leak_findings` are numbers of entries. Costs are exact decimals in
-/// `currency`, empty without a price table. A text cell that a spreadsheet would take
-/// for a formula gets an apostrophe in front.
+/// `currency`, empty without a price table. A text
+/// cell that a spreadsheet would take for a formula gets an apostrophe in front, and none is longer than
+/// readers take.
 #[must_use]
 pub fn runs_csv(set: &RunSet) -> String {
     let mut writer = Writer::from_writer(Vec::new());
@@ -131,8 +133,8 @@ fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()
     let [currency, uncached, read, written, output, cost] = money(run, prices);
     [
         run.schema.to_string(),
-        run.run_id.clone(),
-        run.pair_id.clone(),
+        text(&run.run_id),
+        text(&run.pair_id),
         text(&run.scenario),
         text(&run.recipe),
         text(&run.input),
@@ -196,8 +198,11 @@ fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()
         some(run.state_bytes.as_ref()),
         run.leak_findings.len().to_string(),
         text(&run.leak_check),
-        some(run.prompt_digest.as_ref()),
-        some(run.offered_tools_digest.as_ref()),
+        run.prompt_digest.as_deref().map(text).unwrap_or_default(),
+        run.offered_tools_digest
+            .as_deref()
+            .map(text)
+            .unwrap_or_default(),
         run.effective_settings
             .as_ref()
             .map(json)
@@ -232,34 +237,12 @@ fn millis(value: Option<f64>) -> String {
 }
 
 fn json<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("maps with string keys serialise")
-}
-
-fn text(value: &str) -> String {
-    if value.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        format!("'{value}")
-    } else {
-        value.to_owned()
-    }
+    csv_json(&serde_json::to_string(value).expect("maps with string keys serialise"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check_text(cell: &str, want: &str) {
-        assert_eq!(text(cell), want);
-    }
-
-    #[test]
-    fn formulas_are_neutralised_and_plain_text_is_not_touched() {
-        check_text("=cmd()", "'=cmd()");
-        check_text("+1", "'+1");
-        check_text("-x", "'-x");
-        check_text("@a", "'@a");
-        check_text("review", "review");
-        check_text("", "");
-    }
 
     #[test]
     fn measured_and_optional_columns_are_columns() {

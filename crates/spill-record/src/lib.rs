@@ -26,6 +26,7 @@ mod resume;
 mod run;
 mod schema;
 mod shard;
+mod text;
 
 pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
@@ -45,6 +46,7 @@ pub use resume::Reopened;
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};
 pub use shard::Shard;
+pub use text::{csv_text, harmless_json, is_unsafe};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
 pub const SCHEMA: u32 = 2;

@@ -1,9 +1,7 @@
-use std::fmt::Write as _;
-
 use schemars::JsonSchema;
 use serde::Serialize;
-use spill_record::{EndReason, Outcome, RunRecord, Stage};
-use spill_verdict::{Verdict, is_unsafe};
+use spill_record::{EndReason, Outcome, RunRecord, Stage, harmless_json};
+use spill_verdict::Verdict;
 
 use crate::standing::Standing;
 
@@ -148,37 +146,4 @@ pub fn event_schema() -> (&'static str, String) {
         "event.schema.json",
         spill_record::schema_text::<Event>("a line of accept --json"),
     )
-}
-
-/// JSON that says the same and cannot drive a terminal: what could, is written as an escape.
-#[must_use]
-pub fn harmless_json(json: &str) -> String {
-    let mut safe = String::with_capacity(json.len());
-    for c in json.chars() {
-        // Line breaks stand between values; those within strings are escapes already.
-        if is_unsafe(c) && c != '\n' {
-            write!(safe, "\\u{:04x}", u32::from(c)).expect("a string takes every write");
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::harmless_json;
-
-    #[test]
-    fn json_keeps_its_meaning_and_drives_no_terminal() {
-        let value =
-            serde_json::json!({"a": "\u{1b}[31m\u{9b}2J\u{202e}x\u{7f}\n\"", "b": [1, "é文🙂"]});
-        for json in [value.to_string(), format!("{value:#}")] {
-            let safe = harmless_json(&json);
-            let bad = safe.chars().find(|c| c.is_control() && *c != '\n');
-            assert_eq!((bad, safe.contains('\u{202e}')), (None, false), "{safe}");
-            let read: serde_json::Value = serde_json::from_str(&safe).expect("it is JSON");
-            assert_eq!(read, value);
-        }
-    }
 }

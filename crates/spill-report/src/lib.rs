@@ -64,7 +64,7 @@ mod run_page;
 pub use calls::Calls;
 pub use compare::compare;
 pub use differences::{Difference, Differences, differences};
-pub use events::{EVENT_SCHEMA, Event, Pace, event_schema, harmless_json};
+pub use events::{EVENT_SCHEMA, Event, Pace, event_schema};
 pub use github::{github_annotations, github_outputs};
 pub use html::STYLE;
 pub use money::terminal_money;

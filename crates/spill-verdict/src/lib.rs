@@ -48,6 +48,4 @@ pub use verdict::{
     PlantedFault, PlantedOutcome, ProfileCandidate, ProfileVerdict, Proposed, RuleVerdict, Shipped,
     TokenBasis, VERDICT_SCHEMA, Verdict, verdict_schema,
 };
-pub use words::{
-    amount, counted, figure, figure_beside, grouped, harmless, is_unsafe, percent, plain,
-};
+pub use words::{amount, counted, figure, figure_beside, grouped, harmless, percent, plain};

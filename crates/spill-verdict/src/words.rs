@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use spill_record::is_unsafe;
+
 /// `text` on one line and harmless on a terminal: control characters and the marks that reorder
 /// or hide text become U+FFFD, and long text is cut.
 #[must_use]
@@ -27,15 +29,6 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
-}
-
-/// Whether a character drives a terminal, or reorders or hides what stands beside it.
-#[must_use]
-pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{61c}')
 }
 
 /// An input with its scenario; one name when both are the same.

@@ -36,7 +36,7 @@ pub(crate) fn decision(sentence: &str, decision: Decision) {
 /// Prints a value as indented JSON.
 pub(crate) fn json(verb: &'static str, value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::internal(verb, e))?;
-    line(spill_report::harmless_json(&text));
+    line(spill_record::harmless_json(&text));
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         warnings.extend(settings.unusable_store());
         let settings = spill_agent::EffectiveSettings::from(&settings);
         let answer = serde_json::json!({ "settings": settings, "warnings": warnings });
-        out::line(spill_report::harmless_json(&answer.to_string()));
+        out::line(spill_record::harmless_json(&answer.to_string()));
         return Ok(0);
     }
     let metrics = args.metrics_file.as_deref();

@@ -6,7 +6,7 @@ use spill_verdict::judge;
 
 use crate::builder::Case;
 
-const TABLE: &str = r#"[models.simulated-reader]
+pub(crate) const TABLE: &str = r#"[models.simulated-reader]
 currency = "USD"
 uncached_input_per_million = 3
 cache_read_per_million = 0.3
