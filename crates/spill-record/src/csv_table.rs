@@ -6,7 +6,7 @@ use crate::run::RunRecord;
 use crate::text::{csv_json, csv_text as text};
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
-pub const RUN_COLUMNS: [&str; 70] = [
+pub const RUN_COLUMNS: [&str; 71] = [
     "schema",
     "run_id",
     "pair_id",
@@ -77,13 +77,14 @@ pub const RUN_COLUMNS: [&str; 70] = [
     "offered_tools_digest",
     "effective_settings",
     "error",
+    "same_as",
 ];
 
 /// Columns that are measured, not decided by the seed; all others are equal for equal seeds.
 pub const MEASURED_COLUMNS: [&str; 4] = ["duration_ms", "process_ms", "cpu_ms", "peak_rss_bytes"];
 
 /// Columns whose cells may be empty in a run that succeeded.
-pub const OPTIONAL_COLUMNS: [&str; 19] = [
+pub const OPTIONAL_COLUMNS: [&str; 20] = [
     "threshold_bytes",
     "preview_share",
     "currency",
@@ -103,6 +104,7 @@ pub const OPTIONAL_COLUMNS: [&str; 19] = [
     "unfounded_findings",
     "quality",
     "error",
+    "same_as",
 ];
 
 /// Renders the records as CSV with a header row.
@@ -208,6 +210,7 @@ fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()
             .map(json)
             .unwrap_or_default(),
         run.error.as_deref().map(text).unwrap_or_default(),
+        run.same_as.as_deref().map(text).unwrap_or_default(),
     ]
 }
 

@@ -390,7 +390,7 @@ fn compare_calls(
         *tokens += call.tokens.input_tokens();
         Ok(())
     })?;
-    for run in runs {
+    for run in runs.iter().filter(|run| run.same_as.is_none()) {
         let (answered, tokens) = sums.get(&run.run_id).copied().unwrap_or_default();
         for (what, calls, run_says) in [
             ("answered LLM calls", answered, run.llm_calls),

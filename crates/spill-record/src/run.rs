@@ -275,6 +275,10 @@ pub struct RunRecord {
     pub effective_settings: Option<Value>,
     /// What went wrong, without result content.
     pub error: Option<String>,
+    /// In a sweep: the run that this one is known to equal. It was not made, so nothing is measured and
+    /// no calls are recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
 }
 
 impl RunRecord {

@@ -150,6 +150,7 @@ fn run(run_id: &str) -> RunRecord {
         offered_tools_digest: Some("t".to_owned()),
         effective_settings: None,
         error: None,
+        same_as: None,
     }
 }
 

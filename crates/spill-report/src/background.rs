@@ -11,8 +11,15 @@ use crate::figures::NOTHING;
 /// Inputs that the report lists at most; the manifest has all of them.
 const INPUT_ROWS: usize = 200;
 
-/// Where the runs come from.
+/// Where the runs come from, and how far the gate that judged them can be trusted.
 pub(crate) fn provenance(set: &RunSet, verdict: &Verdict) -> Vec<(&'static str, String)> {
+    let mut rows = provenance_of(set);
+    rows.push(("self-test", self_test_words(&verdict.self_test)));
+    rows
+}
+
+/// Where the runs come from.
+pub(crate) fn provenance_of(set: &RunSet) -> Vec<(&'static str, String)> {
     let m = &set.manifest;
     let commit = m.commit.as_deref().map_or(NOTHING.to_owned(), plain);
     let dirty = match m.dirty {
@@ -61,7 +68,6 @@ pub(crate) fn provenance(set: &RunSet, verdict: &Verdict) -> Vec<(&'static str, 
                 plain(&m.versions.tokenizer)
             ),
         ),
-        ("self-test", self_test_words(&verdict.self_test)),
     ]
 }
 

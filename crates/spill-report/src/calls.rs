@@ -29,6 +29,10 @@ impl Calls {
     /// Picks the runs of the control and those that decided rules, of which no call is known yet.
     #[must_use]
     pub fn of(set: &RunSet, verdict: &Verdict) -> Self {
+        Self::picked(set, deciding_runs(verdict))
+    }
+
+    fn picked(set: &RunSet, shown: Vec<String>) -> Self {
         let plan = &set.manifest.plan;
         let controls: BTreeSet<&str> = plan
             .configurations
@@ -49,7 +53,6 @@ impl Calls {
                 let index = places.get(&(&*run.scenario, &*run.input))?;
                 Some((run.run_id.clone(), *index))
             });
-        let shown = deciding_runs(verdict);
         Self {
             control: control.collect(),
             wanted: shown.iter().cloned().collect(),
@@ -62,6 +65,12 @@ impl Calls {
                 .collect(),
             sizes: vec![BTreeMap::new(); plan.inputs.len()],
         }
+    }
+
+    /// Picks the runs of the control alone.
+    #[must_use]
+    pub fn of_control(set: &RunSet) -> Self {
+        Self::picked(set, Vec::new())
     }
 
     /// The runs whose calls are wanted.

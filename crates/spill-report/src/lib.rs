@@ -60,6 +60,7 @@ mod html;
 mod compare;
 mod render;
 mod run_page;
+mod sweep_page;
 
 pub use calls::Calls;
 pub use compare::compare;
@@ -74,3 +75,4 @@ pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
 pub use since::Baseline;
 pub use standing::{RuleStanding, Standing, standings};
 pub use summary::SUMMARY_LIMIT_BYTES;
+pub use sweep_page::{SweepRendered, sweep};

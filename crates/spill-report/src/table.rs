@@ -3,7 +3,7 @@ use serde::Serialize;
 /// A table of the report, of texts that the template escapes.
 #[derive(Serialize)]
 pub(crate) struct Table {
-    id: &'static str,
+    id: String,
     caption: String,
     /// Columns of words, then columns of numbers.
     words: Vec<String>,
@@ -17,7 +17,7 @@ const ROWS: usize = 200;
 
 impl Table {
     pub(crate) fn new(
-        id: &'static str,
+        id: impl Into<String>,
         caption: impl Into<String>,
         words: &[&str],
         numbers: &[&str],
@@ -27,7 +27,7 @@ impl Table {
         let left_out = rows.len().saturating_sub(ROWS);
         rows.truncate(ROWS);
         Self {
-            id,
+            id: id.into(),
             caption: caption.into(),
             words: owned(words),
             numbers: owned(numbers),

@@ -179,6 +179,7 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         offered_tools_digest: None,
         effective_settings: None,
         error: None,
+        same_as: None,
     }
 }
 

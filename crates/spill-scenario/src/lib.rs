@@ -36,6 +36,7 @@ mod fixture_tests;
 pub use builtin::{built_in, load};
 pub use canary::{CANARY_LEN, is_canary, plant, strip_canaries, weave};
 pub use error::{Place, ScenarioError};
+pub use file::configurations_of;
 pub use input::{
     ChangedFile, Document, Fact, Input, InputData, LIST_OF_TABLES, Recipe, Table, TableFormat,
     class_of, diff_carrier, place_of,

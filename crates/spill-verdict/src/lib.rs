@@ -34,6 +34,7 @@ mod notes;
 mod judge;
 mod planted;
 
+mod sweep;
 mod table;
 
 pub use attainable::attainable;
@@ -42,6 +43,10 @@ pub use inventory::counted_records;
 pub use judge::judge;
 pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
+pub use sweep::{
+    Recommended, SWEEP_SCHEMA, Sweep, SweepCurve, SweepPoint, amplification_words, of_control,
+    recommendation_line, sweep, sweep_schema,
+};
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{
     Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Interval, IntervalOf, Leak,

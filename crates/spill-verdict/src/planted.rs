@@ -354,6 +354,7 @@ fn sound_record(
         leak_findings: Vec::new(),
         effective_settings: None,
         error: None,
+        same_as: None,
         ..template.clone()
     };
     score(&mut record, u64::from(FACTS), u64::from(FACTS) / 2);

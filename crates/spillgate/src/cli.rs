@@ -49,6 +49,11 @@ pub(crate) enum Verb {
     /// Serve the mock LLM and the mock tools alone, for other clients
     #[command(after_help = "Example: spillgate mock --input medium --listen 127.0.0.1:8080")]
     Mock(MockArgs),
+    /// Run thresholds, and what else can be set, against cost and quality
+    #[command(
+        after_help = "Example: spillgate sweep --thresholds 8KiB..512KiB --profile selective,hasty"
+    )]
+    Sweep(SweepArgs),
     /// Plant faults in real runs and show that the gate catches each of them
     #[command(
         after_help = "Example: spillgate self-test\nExit codes: 0 every fault is caught · 7 one is missed"
@@ -288,6 +293,52 @@ pub(crate) struct MergeArgs {
     /// Print the verdict as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    /// Thresholds: sizes with commas between, and ranges, which double from the first to the last
+    #[arg(long, value_name = "LIST", default_value = "8KiB..512KiB")]
+    pub(crate) thresholds: String,
+    /// The spill policy whose limit is swept
+    #[arg(long, value_name = "POLICY", default_value = "workflow-step",
+        value_parser = ["workflow-step", "inline-cap", "envelope"])]
+    pub(crate) policy: String,
+    /// Shares of the limit that a preview may fill
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) preview_share: Vec<f64>,
+    /// Profiles, each as the only one of the simulated model
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) profile: Vec<String>,
+    /// Context windows of the simulated model, in tokens
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Vec<u64>,
+    /// Bytes that one read of the simulated model asks for at most
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    pub(crate) read_cap: Vec<u64>,
+    /// Runs at the same time [default: the number of processors]
+    #[arg(long, value_name = "J", value_parser = positive)]
+    pub(crate) jobs: Option<usize>,
+    /// Folder in which the run folder is made
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub(crate) out: PathBuf,
+    /// Go on with this sweep's folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Print no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// Print the curves as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    spill_scenario::parse_size(text)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| format!("{text:?} is no size above 0 (write 131072, 128KiB or 1MiB)"))
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ mod serve;
 mod shard;
 mod sources;
 mod step;
+mod sweep;
 mod temp;
 mod work;
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),
         Verb::Merge(args) => shard::merge(&args),
+        Verb::Sweep(args) => sweep::run(&args),
         Verb::SelfTest(args) => self_test::run(&args),
         Verb::Planted(args) => planted::run(&args),
         Verb::Completions(args) => manual::completions(&args),

@@ -11,6 +11,17 @@ use crate::cli::PlanArgs;
 
 /// Makes the plan that the flags ask for.
 pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<Plan> {
+    let scenarios = settled_scenarios(args)?;
+    let options = PlanOptions {
+        base_seed: args.seed,
+        stage: args.stage.into(),
+        repetitions: args.reps,
+    };
+    Ok(expand(scenarios, options)?)
+}
+
+/// The scenarios that the flags name, with the facts of every input.
+pub(crate) fn settled_scenarios(args: &PlanArgs) -> anyhow::Result<Vec<Scenario>> {
     let mut scenarios = scenarios(args)?;
     for scenario in &mut scenarios {
         let model = &scenario.model;
@@ -18,12 +29,7 @@ pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<Plan> {
             settle_facts(input, model)?;
         }
     }
-    let options = PlanOptions {
-        base_seed: args.seed,
-        stage: args.stage.into(),
-        repetitions: args.reps,
-    };
-    Ok(expand(scenarios, options)?)
+    Ok(scenarios)
 }
 
 fn scenarios(args: &PlanArgs) -> anyhow::Result<Vec<Scenario>> {

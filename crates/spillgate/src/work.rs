@@ -104,7 +104,7 @@ fn runs_of(plan: &Plan, shard: Option<Shard>) -> (Vec<PlannedRun>, Vec<PlannedRu
 }
 
 /// Records of two plans, subjects or versions do not go into one folder.
-fn same_acceptance(path: &Path, known: &Manifest, now: &Manifest) -> anyhow::Result<()> {
+pub(crate) fn same_acceptance(path: &Path, known: &Manifest, now: &Manifest) -> anyhow::Result<()> {
     let settings = |manifest: &Manifest| {
         let all = manifest.plan.configurations.iter();
         all.map(|one| one.effective_settings.clone())

@@ -13,7 +13,7 @@ pub(crate) use inputs::{Folder, natural_class};
 pub(crate) use source::text_of;
 
 use crate::error::{Place, ScenarioError};
-use crate::scenario::Scenario;
+use crate::scenario::{Configuration, Scenario};
 
 /// A file that a person wrote: its name in messages, and its text.
 pub(crate) struct SourceText<'a> {
@@ -54,6 +54,17 @@ pub(crate) fn parse(
     let source = SourceText { file, text };
     let raw = source::from_toml::<raw::RawScenario>(&source)?;
     check::scenario(&source, raw, folder)
+}
+
+/// Reads the configurations of a TOML text that holds nothing else.
+///
+/// # Errors
+///
+/// As for a scenario's configurations; places are those of `text`, which messages call `file`.
+pub fn configurations_of(file: &str, text: &str) -> Result<Vec<Configuration>, ScenarioError> {
+    let source = SourceText { file, text };
+    let raw = source::from_toml::<raw::RawConfigurations>(&source)?;
+    configurations::configurations(&source, &raw.configurations)
 }
 
 #[cfg(test)]

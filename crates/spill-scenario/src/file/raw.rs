@@ -27,6 +27,13 @@ pub(super) struct RawScenario {
     pub(super) rules: RawRules,
 }
 
+/// A text of configurations alone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfigurations {
+    pub(super) configurations: Spanned<Vec<RawConfiguration>>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawInput {

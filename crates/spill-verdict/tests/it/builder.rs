@@ -365,6 +365,7 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
             configuration.threshold_bytes,
         )),
         error: None,
+        same_as: None,
     }
 }
 

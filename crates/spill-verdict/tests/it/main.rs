@@ -7,4 +7,5 @@ mod laws;
 mod live;
 mod planted;
 mod rules;
+mod sweeps;
 mod text;

@@ -17,4 +17,5 @@ mod schemas;
 mod shards;
 mod step_settings;
 mod structure;
+mod sweep;
 mod terminal;

@@ -13,6 +13,7 @@ const UPDATE: &str = "UPDATE_SCHEMAS";
 fn schemas() -> Vec<(&'static str, String)> {
     let mut schemas = spill_record::record_schemas().to_vec();
     schemas.push(spill_verdict::verdict_schema());
+    schemas.push(spill_verdict::sweep_schema());
     schemas.push(spill_report::event_schema());
     schemas
 }
