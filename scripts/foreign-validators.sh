@@ -5,6 +5,7 @@
 #   *.csv                pandas, DuckDB, csvclean
 #   *.json, *.jsonl      check-jsonschema against docs/schemas
 #   leaks.sarif          sarif-tools, and Microsoft's SARIF multitool
+#   Dockerfile           hadolint
 #   action.yml, the snippets of docs/ci.md   check-jsonschema, actionlint
 #
 # Needs a built program (SPILLGATE, or target/release/spillgate) and package registries.
@@ -39,8 +40,17 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# One acceptance as it should be, one of a subject that leaves a file.
-"$program" accept --quiet --stage quick --out "$work/sound" >/dev/null
+cat >"$work/prices.toml" <<END
+[models.simulated-1]
+currency = "USD"
+uncached_input_per_million = 3.00
+cache_read_per_million = 0.30
+cache_write_per_million = 3.75
+output_per_million = 15.00
+END
+
+# One acceptance as it should be, with prices, one of a subject that leaves a file.
+"$program" accept --json --stage quick --prices "$work/prices.toml" --out "$work/sound" >"$work/events"
 echo "accept ended with exit code $?"
 cat >"$work/leaves-a-file" <<END
 #!/bin/sh
@@ -78,6 +88,10 @@ for run in sound leaking; do
     done
 done
 
+mkdir "$work/lines-events"
+split -l 1 -a 5 --additional-suffix .json "$work/events" "$work/lines-events/"
+schema "lines of accept --json" --schemafile docs/schemas/event.schema.json "$work/lines-events"/*.json
+
 # SARIF. sarif-tools ends with 9 because there are results of level error, which is what it is to find.
 finds_errors() { "$tools/bin/sarif" --check error summary "$1"; [ $? -eq 9 ]; }
 check "sarif-tools finds the leaks" finds_errors "$work/leaking/latest/leaks.sarif"
@@ -99,6 +113,7 @@ else
 fi
 
 # What CI systems read of this repository.
+check "hadolint Dockerfile" "$tools/bin/hadolint" Dockerfile
 check "snippets of docs/ci.md" "$tools/bin/python" scripts/foreign_validators.py --snippets docs/ci.md "$work"
 schema "action.yml" --builtin-schema vendor.github-actions action.yml
 schema "GitHub workflow of docs/ci.md" --builtin-schema vendor.github-workflows "$work/github-workflow.yml"

@@ -48,6 +48,11 @@ def check_tables(folder):
     total = duckdb.sql(f"select sum(input_tokens) from read_csv('{folder / 'runs.csv'}')").fetchall()[0][0]
     told = sum(record["input_tokens"] or 0 for record in records(folder, "runs.jsonl"))
     assert frame["input_tokens"].sum() == total == told, (total, told)
+    if (folder / "prices.toml").exists():
+        parts = [frame[f"{part}_cost"] for part in ("uncached_input", "cache_read", "cache_write", "output")]
+        assert ((sum(parts) - frame["cost"]).abs() < 1e-9).all() and (frame["cost"] > 0).all()
+    else:
+        assert frame["cost"].isna().all(), "what has no price is missing, not 0"
     assert frame["model_time_ms"].isna().all(), "what was not measured is missing, not 0"
     return {"pandas": pandas.__version__, "duckdb": duckdb.__version__}
 

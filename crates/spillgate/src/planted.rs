@@ -23,6 +23,10 @@ pub(crate) const FAULT_VAR: &str = "SPILLGATE_PLANTED_FAULT";
 /// A file that the first run to make it plants the fault; without the variable every run does.
 pub(crate) const ONCE_VAR: &str = "SPILLGATE_PLANTED_ONCE";
 
+/// Markup, a formula, what drives a terminal, rows of a table.
+const TONGUES: &str =
+    "=cmd|</script><script>alert(1)</script>\"'\u{202e}\u{0}\u{1b}]0;x\u{7}\u{9b}31m\n| a | b\n";
+
 pub(crate) fn run(args: &PlantedArgs) -> Result<u8, Failure> {
     wrapped(&args.arguments).map_err(|error| Failure::usage(VERB, error))
 }
@@ -64,7 +68,7 @@ fn spoiled(fault: &str, job: &Path) -> anyhow::Result<u8> {
             let answer = result["finalAnswer"].as_str().unwrap_or_default();
             let lines: Vec<&str> = answer.lines().collect();
             result["finalAnswer"] = json!(lines[..lines.len() * 4 / 5].join("\n"));
-            out::line(result);
+            print(&result);
         }
         "costs-15-percent" => {
             let padded = changed_job(job, |job| {
@@ -72,11 +76,11 @@ fn spoiled(fault: &str, job: &Path) -> anyhow::Result<u8> {
                 // About 800 tokens in each of the small change's prompts of about 5,000.
                 job["system"] = json!(format!("{system}{}", " and again".repeat(800)));
             })?;
-            out::line(sound(&padded)?);
+            print(&sound(&padded)?);
         }
         "plants-a-file" => {
             fs::write(home()?.join("notes.txt"), "a note to self")?;
-            out::line(sound(job)?);
+            print(&sound(job)?);
         }
         "plants-a-log-line" => {
             let result = sound(job)?;
@@ -85,16 +89,16 @@ fn spoiled(fault: &str, job: &Path) -> anyhow::Result<u8> {
                 .unwrap_or_default();
             let half: String = content.chars().take(200).collect();
             out::note(format_args!("DEBUG preview so far: {half:?}"));
-            out::line(result);
+            print(&result);
         }
         "hits-the-limit" => {
             let short = changed_job(job, |job| job["iterationLimit"] = json!(2))?;
-            out::line(sound(&short)?);
+            print(&sound(&short)?);
         }
         "leaves-a-child" => {
             // In a session of its own, so outside the process group, with our streams open.
             Command::new("setsid").args(["sleep", "20"]).spawn()?;
-            out::line(sound(job)?);
+            print(&sound(job)?);
         }
         "crashes" => return Ok(1),
         "hangs" => loop {
@@ -103,12 +107,25 @@ fn spoiled(fault: &str, job: &Path) -> anyhow::Result<u8> {
         "lies" => {
             let mut result = sound(job)?;
             result["llmCalls"] = json!(1);
-            out::line(result);
+            print(&result);
+        }
+        "speaks-in-tongues" => {
+            let mut result = sound(job)?;
+            result["error"] = json!(TONGUES.repeat(1 + (1 << 20) / TONGUES.len()));
+            result["endReason"] = json!("model_error");
+            result["finalAnswer"] = json!(TONGUES);
+            result["spill"]["persistedByTool"] = json!({TONGUES: result["spill"]["persisted"]});
+            print(&result);
         }
         "babbles" => out::line("all done, nothing to report"),
         other => anyhow::bail!("there is no fault {other:?} ({FAULT_VAR} names it)"),
     }
     Ok(0)
+}
+
+/// Prints a step result; what of it would drive a terminal is written as an escape.
+fn print(result: &Value) {
+    out::line(spill_record::harmless_json(&result.to_string()));
 }
 
 /// The built-in subject's own step result.

@@ -147,6 +147,26 @@ fn the_readme_tells_the_exit_codes_as_the_verdict_has_them() {
     }
 }
 
+#[test]
+fn the_image_is_built_with_the_rust_of_the_workspace() {
+    let read = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
+    let manifest = read("Cargo.toml");
+    let (_, version) = manifest.split_once("rust-version = \"").unwrap();
+    let version = version.split('"').next().unwrap();
+    let image = format!("FROM rust:{version}-");
+    assert!(
+        read("Dockerfile").contains(&image),
+        "Dockerfile lacks {image}"
+    );
+    for name in ["target", "reports"] {
+        let ignored = read(".dockerignore");
+        assert!(
+            ignored.lines().any(|line| line == name),
+            "{name} would go into the image"
+        );
+    }
+}
+
 /// Links of the documents that point into the repository lead somewhere.
 #[test]
 fn documents_point_at_what_is_there() {
@@ -154,6 +174,9 @@ fn documents_point_at_what_is_there() {
         "README.md",
         "ARCHITECTURE.md",
         "CHANGELOG.md",
+        "docs/ci.md",
+        "docs/containers.md",
+        "docs/embedding.md",
         "scenarios/README.md",
     ] {
         let path = repository().join(document);
