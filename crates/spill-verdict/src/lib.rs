@@ -29,6 +29,7 @@ mod identity;
 mod notes;
 
 mod judge;
+mod standing;
 
 mod table;
 
@@ -37,6 +38,7 @@ pub use inventory::counted_records;
 pub use judge::judge;
 pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
+pub use standing::standing;
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{
     Arms, CandidateVerdict, Decision, Denominators, Evidence, Figures, Leak, ProfileCandidate,

@@ -5,4 +5,5 @@ mod completeness;
 mod ladder;
 mod laws;
 mod rules;
+mod standing;
 mod text;
