@@ -16,6 +16,11 @@ for seed in $(seq 1 10); do
     case $? in 0 | 3 | 4) ;; *) echo "seed $seed ended without a verdict"; failed=1 ;; esac
 done
 
+# Readers that no one here wrote, and the dashboard under load.
+for check in foreign-validators prometheus pages load; do
+    bash "scripts/$check.sh" || failed=1
+done
+
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1
 
