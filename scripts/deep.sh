@@ -20,6 +20,10 @@ done
 cargo run --locked --release --quiet -p spill-verdict --example coverage >"$out/coverage.md" &&
     sed '1,/<!-- coverage -->/d; /<!-- \/coverage -->/,$d' docs/statistics.md | diff - "$out/coverage.md" ||
     { echo "docs/statistics.md does not hold what the example coverage prints"; failed=1; }
+# Readers that no one here wrote, and the dashboard under load.
+for check in foreign-validators prometheus pages load; do
+    bash "scripts/$check.sh" || failed=1
+done
 
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spill_record::{Outcome, RunRecord, RunSet};
-use spill_verdict::{Rule, State, Verdict, deciding_number, plain};
+use spill_verdict::{CandidateVerdict, Rule, RuleVerdict, State, Verdict, deciding_number, plain};
 
 /// The run folders below a reports folder, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -105,6 +105,12 @@ pub struct CardCell {
     pub number: String,
     /// The deciding input.
     pub place: String,
+    /// Pairs behind the number.
+    pub n: u64,
+    /// Pairs that the plan asks for.
+    pub planned: u64,
+    /// Whether the next run can turn the state.
+    pub provisional: bool,
     /// The number alone; `None` where nothing was measured.
     pub observed: Option<f64>,
     /// What it is held against.
@@ -172,40 +178,52 @@ impl Counts {
     }
 }
 
-/// The rules of a verdict, with a cell for each candidate.
-pub(crate) fn rules(verdict: &Verdict) -> Vec<CardRule> {
+/// The rules of a verdict, with a cell for each candidate; of a folder that is still written, as they
+/// stand on the pairs that are complete.
+pub(crate) fn rules(verdict: &Verdict, standing: Option<&[CandidateVerdict]>) -> Vec<CardRule> {
     let rule = |rule: Rule| CardRule {
         number: rule.number(),
         title: rule.title(),
         cells: verdict
             .candidates
             .iter()
-            .map(|candidate| match candidate.deciding(rule) {
-                None => CardCell {
-                    state: State::NotRun.as_str(),
-                    words: State::NotRun.words(),
-                    number: String::new(),
-                    place: String::new(),
-                    observed: None,
-                    limit: None,
-                },
-                Some(row) => CardCell {
-                    state: row.state.as_str(),
-                    words: row.state.words(),
-                    number: match row.state {
-                        State::NotApplicable => String::new(),
-                        State::Holds | State::Broken | State::NotProven | State::NotRun => {
-                            deciding_number(row)
-                        }
-                    },
-                    place: row.place(),
-                    observed: row.observed,
-                    limit: row.limit,
-                },
+            .enumerate()
+            .map(|(column, judged)| {
+                let standing = standing.and_then(|standing| standing.get(column));
+                match standing {
+                    None => cell(judged.deciding(rule), false),
+                    Some(standing) => {
+                        let judged = judged.deciding(rule).map(|row| row.state);
+                        let settled = judged == Some(State::Broken);
+                        cell(standing.deciding(rule), !settled)
+                    }
+                }
             })
             .collect(),
     };
     Rule::ALL.into_iter().map(rule).collect()
+}
+
+/// The cell of the row that decides; `can_turn` when a run that is still to come may change it.
+fn cell(row: Option<&RuleVerdict>, can_turn: bool) -> CardCell {
+    let state = row.map_or(State::NotRun, |row| row.state);
+    let (tells, counts) = match state {
+        State::NotApplicable => (false, false),
+        State::NotRun => (!can_turn, false),
+        State::Holds | State::Broken | State::NotProven => (true, true),
+    };
+    let told = row.filter(|_| tells);
+    CardCell {
+        state: state.as_str(),
+        words: state.words(),
+        number: told.map(deciding_number).unwrap_or_default(),
+        place: row.map(RuleVerdict::place).unwrap_or_default(),
+        n: row.map_or(0, |row| row.n),
+        planned: row.map_or(0, |row| row.planned),
+        provisional: can_turn && counts,
+        observed: told.and_then(|row| row.observed),
+        limit: row.and_then(|row| row.limit),
+    }
 }
 
 /// What an acceptance is about, in a few words.

@@ -14,7 +14,7 @@ use prometheus::{
 use spill_record::{CallRecord, ConfigurationRole, EndReason, Outcome, RunRecord, RunSet};
 use spill_verdict::{Rule, State, Verdict, plain};
 
-use crate::board::{Card, CardState, rules};
+use crate::board::{Card, CardState};
 
 /// Distinct values of a `tool` label at most.
 const TOOLS: usize = 50;
@@ -302,11 +302,10 @@ impl Metrics {
         observe("output", call.tokens.output_tokens);
     }
 
-    fn verdict(&self, verdict: &Verdict) {
-        for rule in rules(verdict) {
+    fn rules(&self, card: &Card) {
+        for rule in &card.rules {
             let number = rule.number.to_string();
-            for (candidate, cell) in verdict.candidates.iter().zip(&rule.cells) {
-                let candidate = plain(&candidate.configuration);
+            for (candidate, cell) in card.candidates.iter().zip(&rule.cells) {
                 for state in STATES {
                     let labels = [candidate.as_str(), &number, state.as_str()];
                     let is_it = state.as_str() == cell.state;
@@ -323,7 +322,6 @@ impl Metrics {
                 }
             }
         }
-        self.leaking.set(signed(verdict.leak_runs));
     }
 
     fn card(&self, card: &Card) {
@@ -357,8 +355,9 @@ impl Metrics {
     /// The exposition: the counts so far, and what the card and the verdict say now.
     pub(crate) fn exposition(&self, card: &Card, verdict: Option<&Verdict>) -> String {
         self.card(card);
+        self.rules(card);
         if let Some(verdict) = verdict {
-            self.verdict(verdict);
+            self.leaking.set(signed(verdict.leak_runs));
         }
         self.text()
     }

@@ -134,6 +134,7 @@ impl<'a> View<'a> {
 struct Trend {
     title: String,
     limit: Option<f64>,
+    latest: f64,
     points: Vec<Point>,
     chart: String,
 }
@@ -168,9 +169,9 @@ fn trends(cards: &[Card]) -> Vec<Trend> {
                 .rev()
                 .filter_map(|card| point(card, rule.number, candidate))
                 .collect();
-            if points.is_empty() {
+            let Some(latest) = points.last().map(|point| point.observed) else {
                 continue;
-            }
+            };
             let limit = rule.cells.get(column).and_then(|cell| cell.limit);
             let title = format!("Rule {}: {} · {candidate}", rule.number, rule.title);
             let values: Vec<f64> = points.iter().map(|point| point.observed).collect();
@@ -183,6 +184,7 @@ fn trends(cards: &[Card]) -> Vec<Trend> {
                 ),
                 title,
                 limit,
+                latest,
                 points,
             });
         }

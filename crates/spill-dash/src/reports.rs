@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use spill_record::{LiveFolder, RunFolder, RunRecord};
-use spill_verdict::{Verdict, judge, plain};
+use spill_verdict::{CandidateVerdict, Verdict, judge, plain, standing};
 
 use crate::board::{Board, Card, CardState, Counts, about, rules};
 use crate::error::DashError;
@@ -39,6 +39,8 @@ enum Followed {
 struct Seen {
     live: LiveFolder,
     verdict: Option<Verdict>,
+    /// The rules as they stand while a process writes the folder.
+    standing: Option<Vec<CandidateVerdict>>,
     /// When `verdict.json` was last written, where it was read.
     judged: Option<SystemTime>,
     state: CardState,
@@ -189,6 +191,7 @@ impl Seen {
         Ok(Self {
             live: LiveFolder::open(path).map_err(|error| error.to_string())?,
             verdict: None,
+            standing: None,
             judged: None,
             state: CardState::Incomplete,
             counts: Counts::default(),
@@ -233,6 +236,7 @@ impl Seen {
                     .map_err(|error| format!("{VERDICT} is not a verdict: {error}"))?;
                 self.counts = Counts::of_verdict(self.live.set(), &verdict);
                 self.verdict = Some(verdict);
+                self.standing = None;
                 self.judged = Some(time);
                 self.state = CardState::Finished;
             }
@@ -242,10 +246,17 @@ impl Seen {
                 } else {
                     CardState::Incomplete
                 };
-                if fresh > 0 || self.verdict.is_none() || self.judged.is_some() {
+                let set = self.live.set();
+                let anew = fresh > 0 || self.verdict.is_none() || self.judged.is_some();
+                if anew {
                     self.judged = None;
-                    self.counts = Counts::of(self.live.set());
-                    self.verdict = Some(judge(self.live.set()));
+                    self.counts = Counts::of(set);
+                    self.verdict = Some(judge(set));
+                }
+                if !written {
+                    self.standing = None;
+                } else if anew || self.standing.is_none() {
+                    self.standing = Some(standing(set));
                 }
             }
         }
@@ -292,7 +303,11 @@ impl Seen {
             exit_code: finished.map(Verdict::exit_code),
             provisional: finished.is_none(),
             candidates: self.verdict.iter().flat_map(candidates).collect(),
-            rules: self.verdict.as_ref().map(rules).unwrap_or_default(),
+            rules: self
+                .verdict
+                .as_ref()
+                .map(|verdict| rules(verdict, self.standing.as_deref()))
+                .unwrap_or_default(),
             error: None,
         }
     }

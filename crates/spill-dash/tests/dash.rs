@@ -226,6 +226,31 @@ fn a_folder_is_running_then_incomplete_or_finished() {
     );
 }
 
+/// State, provisional, n, planned number, and whether a number is shown, of rule 1 for the candidate.
+fn rule_1(reports: &Reports) -> (&'static str, bool, u64, u64, bool) {
+    let board = reports.board(now());
+    let cell = &board.cards[0].rules[0].cells[0];
+    let numbers = !cell.number.is_empty();
+    (cell.state, cell.provisional, cell.n, cell.planned, numbers)
+}
+
+#[test]
+fn rules_of_a_folder_in_progress_stand_as_its_pairs_have_them() {
+    let reports = tempfile::tempdir().unwrap();
+    let manifest = manifest("20260102T030405.006Z-a", "built-in", 2);
+    let mut folder = RunFolder::create(reports.path(), &manifest).unwrap();
+    append(&mut folder, &manifest, 0, None);
+    let mut looked = Reports::open(reports.path()).unwrap();
+    assert_eq!(rule_1(&looked), ("not_run", false, 0, 2, false));
+    append(&mut folder, &manifest, 1, None);
+    looked.look().unwrap();
+    assert_eq!(rule_1(&looked), ("holds", true, 1, 2, true));
+    // Nobody will add to it: what is missing is missing.
+    drop(folder);
+    looked.look().unwrap();
+    assert_eq!(rule_1(&looked), ("not_run", false, 1, 2, true));
+}
+
 #[test]
 fn a_broken_folder_is_named_and_hides_no_other() {
     let reports = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ const WIDTH: u32 = 396;
 const LEFT: i32 = 126;
 const RIGHT: i32 = 268;
 const HEAD: i32 = 16;
-const STEP: i32 = 17;
+const STEP: i32 = 16;
 const FOOT: i32 = 16;
 
 /// The paired ratios of one input under one candidate.
@@ -33,6 +33,8 @@ struct Line {
 /// Paired ratios of input tokens: drawing and table.
 pub(crate) struct Forest {
     pub(crate) chart: String,
+    /// Rows that the table has and the drawing has not.
+    pub(crate) left_out: usize,
     pub(crate) table: Table,
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn forest(all: &[Versus<'_>], rules: &RulesRecord) -> Forest {
         .collect();
     Forest {
         chart: draw(&lines, rules),
+        left_out: lines.len().saturating_sub(ROWS),
         table: table(&lines),
     }
 }
@@ -189,10 +192,16 @@ fn grid(sheet: &Sheet<'_>, axis: &Axis, rules: &RulesRecord, bottom: i32) {
         rules.large_input_tokens_ratio_limit,
     );
     let mut taken: Vec<i32> = Vec::new();
-    for (limit, side) in [(large, Side::LeftOf), (small, Side::RightOf)] {
+    for (limit, side, beside) in [(large, Side::LeftOf, -1), (small, Side::RightOf, 1)] {
         let x = axis.at(limit);
         sheet.line((x, HEAD), (x, bottom), Ink::Limit, 1);
-        sheet.text((x, bottom + 8), &figure(limit), 10.0, Ink::Text, side);
+        sheet.text(
+            (x + beside, bottom + 8),
+            &figure(limit),
+            10.0,
+            Ink::Text,
+            side,
+        );
         taken.push(x);
     }
     let ticks = [
@@ -201,6 +210,7 @@ fn grid(sheet: &Sheet<'_>, axis: &Axis, rules: &RulesRecord, bottom: i32) {
     for tick in ticks.into_iter().filter(|tick| axis.holds(*tick)) {
         let x = axis.at(tick);
         if taken.iter().all(|other| (x - other).abs() > 24) {
+            taken.push(x);
             sheet.line((x, bottom), (x, bottom + 3), Ink::Line, 1);
             sheet.text(
                 (x, bottom + 8),

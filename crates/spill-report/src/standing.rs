@@ -1,6 +1,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
-use spill_verdict::{CandidateVerdict, Rule, State, Verdict, plain};
+use spill_verdict::{CandidateVerdict, Rule, State, plain};
 
 /// How a candidate stands while runs are still to come.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -38,10 +38,11 @@ pub struct RuleStanding {
     pub limit: Option<f64>,
 }
 
-/// Every candidate of a verdict on the runs made so far, in the order of the ladder.
+/// The candidates as [`spill_verdict::standing`] judges them on the runs made so far, or as a verdict
+/// has them, in the order of the ladder.
 #[must_use]
-pub fn standings(verdict: &Verdict) -> Vec<Standing> {
-    verdict.candidates.iter().map(standing).collect()
+pub fn standings(candidates: &[CandidateVerdict]) -> Vec<Standing> {
+    candidates.iter().map(standing).collect()
 }
 
 fn standing(candidate: &CandidateVerdict) -> Standing {

@@ -33,10 +33,12 @@ pub(crate) struct Page {
     exit_code: u8,
     exit_words: &'static str,
     alerts: Vec<Alert>,
+    notes: Vec<String>,
     candidates: Vec<Candidate>,
     grid: Vec<GridRow>,
     profiles: Vec<Profile>,
     forest: String,
+    forest_left_out: usize,
     since: Since,
     denominators: Vec<(&'static str, String)>,
     not_shown: Vec<String>,
@@ -124,6 +126,7 @@ pub(crate) fn page(
         exit_code: verdict.exit_code(),
         exit_words: exit_words(verdict.exit_code()),
         alerts: alerts(verdict),
+        notes: shown(&verdict.warnings),
         candidates: verdict.candidates.iter().map(candidate).collect(),
         grid: Rule::ALL
             .into_iter()
@@ -131,6 +134,7 @@ pub(crate) fn page(
             .collect(),
         profiles: profiles(set, verdict),
         forest: forest.chart,
+        forest_left_out: forest.left_out,
         since: since(context.baseline, set, verdict),
         denominators: denominators(verdict),
         not_shown: verdict.not_shown.clone(),
@@ -218,27 +222,23 @@ pub(crate) fn exit_words(code: u8) -> &'static str {
 }
 
 fn alerts(verdict: &Verdict) -> Vec<Alert> {
+    let alert = |kind| move |text| Alert { kind, text };
+    let errors = shown(&verdict.harness_errors).into_iter();
+    let problems = shown(&verdict.problems).into_iter();
+    errors
+        .map(alert("harness error"))
+        .chain(problems.map(alert("incomplete")))
+        .collect()
+}
+
+/// The first ones, and how many more there are.
+fn shown(texts: &[String]) -> Vec<String> {
     const SHOWN: usize = 5;
-    let groups = [
-        ("harness error", &verdict.harness_errors),
-        ("incomplete", &verdict.problems),
-        ("note", &verdict.warnings),
-    ];
-    let mut alerts = Vec::new();
-    for (kind, texts) in groups {
-        let shown = texts.iter().take(SHOWN).map(|text| Alert {
-            kind,
-            text: text.clone(),
-        });
-        alerts.extend(shown);
-        if texts.len() > SHOWN {
-            alerts.push(Alert {
-                kind,
-                text: format!("and {} more", texts.len() - SHOWN),
-            });
-        }
-    }
-    alerts
+    let more = texts.len().saturating_sub(SHOWN);
+    let first = texts.iter().take(SHOWN).cloned();
+    first
+        .chain((more > 0).then(|| format!("and {more} more")))
+        .collect()
 }
 
 fn candidate(candidate: &CandidateVerdict) -> Candidate {

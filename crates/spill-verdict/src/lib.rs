@@ -33,6 +33,7 @@ mod notes;
 
 mod judge;
 mod planted;
+mod standing;
 
 mod sweep;
 mod table;
@@ -43,6 +44,7 @@ pub use inventory::counted_records;
 pub use judge::judge;
 pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
+pub use standing::standing;
 pub use sweep::{
     Recommended, SWEEP_SCHEMA, Sweep, SweepCurve, SweepPoint, amplification_words, of_control,
     recommendation_line, sweep, sweep_schema,

@@ -261,7 +261,7 @@ impl Rules {
     fn look(&mut self) -> &[Standing] {
         let start = Instant::now();
         if self.live.look(|_| {}).is_ok() {
-            self.standings = standings(&spill_verdict::judge(self.live.set()));
+            self.standings = standings(&spill_verdict::standing(self.live.set()));
         }
         let took = start.elapsed();
         self.next = Instant::now() + max(Self::PAUSE, took * Self::SHARE);

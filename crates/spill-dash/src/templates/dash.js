@@ -43,16 +43,23 @@
       const own = parseInt(order, 10) === column;
       head.setAttribute("aria-sort", own ? (order.endsWith("d") ? "descending" : "ascending") : "none");
     });
+    const none = document.getElementById("no-fit");
+    if (none) none.hidden = rows.some((row) => !row.hidden);
     if (!order) return;
     const column = parseInt(order, 10);
     const head = table.tHead.rows[0].cells[column];
     if (!head) return;
+    const falling = order.endsWith("d");
     const numeric = head.dataset.sort === "number";
-    const value = (row) => row.cells[column].textContent;
-    rows.sort((a, b) => numeric
-      ? (parseFloat(value(a)) || -1) - (parseFloat(value(b)) || -1)
-      : value(a).localeCompare(value(b)));
-    if (order.endsWith("d")) rows.reverse();
+    const value = (row) => numeric ? parseFloat(row.cells[column].textContent) : row.cells[column].textContent.trim();
+    // What is not known stands last, whichever way the rest is sorted.
+    const unknown = (value) => numeric ? Number.isNaN(value) : value === "–";
+    rows.sort((one, other) => {
+      const [a, b] = [value(one), value(other)];
+      if (unknown(a) || unknown(b)) return unknown(a) - unknown(b);
+      const way = numeric ? a - b : a.localeCompare(b);
+      return falling ? -way : way;
+    });
     table.tBodies[0].append(...rows);
   };
 

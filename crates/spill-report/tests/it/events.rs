@@ -16,7 +16,7 @@ fn pace() -> Pace {
 #[test]
 fn the_rules_as_they_stand() {
     let words = |case: Case| -> String {
-        let all = standings(&judge(&case.set));
+        let all = standings(&spill_verdict::standing(&case.set));
         let lines: Vec<String> = all.iter().map(spill_report::Standing::words).collect();
         lines.join("\n")
     };
@@ -32,7 +32,10 @@ fn the_rules_as_they_stand() {
 fn counts_add_up_to_the_rows_that_apply() {
     let case = Case::full().without(|r| r.input == "large" && r.repetition > 1);
     let verdict = judge(&case.set);
-    for (standing, candidate) in standings(&verdict).iter().zip(&verdict.candidates) {
+    for (standing, candidate) in standings(&verdict.candidates)
+        .iter()
+        .zip(&verdict.candidates)
+    {
         let applies = candidate
             .rules
             .iter()

@@ -124,14 +124,14 @@ fn outputs(text: &str) -> Outputs {
     let rules = Event::Rules {
         schema: 1,
         provisional: true,
-        candidates: spill_report::standings(&verdict),
+        candidates: spill_report::standings(&verdict.candidates),
     };
     let failed = Event::Failed {
         schema: 1,
         exit_code: 2,
         message: text.to_owned(),
     };
-    let standing = spill_report::standings(&verdict);
+    let standing = spill_report::standings(&verdict.candidates);
     let standing: Vec<String> = standing.iter().map(spill_report::Standing::words).collect();
     Outputs {
         pages: vec![

@@ -7,5 +7,6 @@ mod laws;
 mod live;
 mod planted;
 mod rules;
+mod standing;
 mod sweeps;
 mod text;
