@@ -72,6 +72,8 @@ pub enum ResultForm {
     Slice,
     /// As an error.
     Error,
+    /// In parts, and no offered tool leads to the rest: the model could not go on from there.
+    Cut,
 }
 
 /// A tool result that a request carries for the first time.

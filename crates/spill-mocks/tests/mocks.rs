@@ -1,5 +1,8 @@
 //! The mock servers over real sockets: raw HTTP, and the official MCP client.
 
+#[path = "wire/dialects.rs"]
+mod dialects;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -53,6 +53,8 @@ pub enum ToolResultForm {
     Slice,
     /// As an error.
     Error,
+    /// In parts, and no offered tool leads to the rest: the simulated model could not go on from there.
+    Cut,
 }
 
 /// One tool result that a request carries for the first time.
