@@ -1,26 +1,27 @@
 //! What the mock LLM server answers at which address.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
-use futures::stream;
 
+use crate::cuttable::Cutter;
+use crate::deliver::{Answer, deliver};
 use crate::dialect::{
     Dialect, gemini_models, gemini_total_tokens, messages_input_tokens, messages_models, models,
 };
+use crate::faults::Delivery;
+use crate::mcp::{self, HttpAnswer, Stated};
 use crate::refusal::{Refusal, Wrong};
 use crate::registry::{Registry, Slot};
 use crate::reply::Completion;
 use crate::request::Wire;
 use crate::state::Reply;
-use crate::usage::Prefixes;
 
 pub(crate) fn router(registry: Arc<Registry>) -> Router {
     Router::new()
@@ -35,6 +36,8 @@ enum Endpoint {
     /// Whether anyone is there.
     Alive,
     Models(Dialect),
+    /// The tools of a run; the tool servers answer the same.
+    Tools,
     /// The next turn; where a stream is not asked for as server-sent events it is a JSON array.
     Turn {
         dialect: Dialect,
@@ -79,6 +82,7 @@ fn endpoint(method: &Method, path: &str, query: &str, headers: &HeaderMap) -> Op
     };
     match (method.as_str(), path) {
         ("HEAD" | "GET", "" | "/v1") => Some(Endpoint::Alive),
+        (_, "/mcp") => Some(Endpoint::Tools),
         ("GET", "/v1/models") if headers.contains_key("anthropic-version") => {
             Some(Endpoint::Models(Dialect::Messages))
         }
@@ -117,6 +121,7 @@ fn gemini_endpoint(rest: &str, query: &str) -> Option<Endpoint> {
 
 async fn answer(
     State(registry): State<Arc<Registry>>,
+    ConnectInfo(cutter): ConnectInfo<Cutter>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -141,6 +146,7 @@ async fn answer(
     };
     match endpoint {
         Endpoint::Alive => json(StatusCode::OK, Bytes::new()),
+        Endpoint::Tools => tools(&slot, &method, &headers, &body, cutter).await,
         Endpoint::Models(dialect) => json(StatusCode::OK, model_list(dialect, &slot)),
         Endpoint::CountTokens { dialect, model } => {
             let wire = Wire {
@@ -160,33 +166,78 @@ async fn answer(
                 model,
                 stream: stream.is_some(),
             };
+            let reply = registry.answer(&slot, body, &wire);
             let form = stream.unwrap_or(Streamed::Events);
-            turn(&registry, slot, body, &wire, form)
+            turn(slot, dialect, reply, form, cutter).await
         }
     }
 }
 
-fn turn(
-    registry: &Registry,
+async fn turn(
     slot: Arc<Slot>,
-    body: Bytes,
-    wire: &Wire,
+    dialect: Dialect,
+    reply: Reply,
     form: Streamed,
+    cutter: Cutter,
 ) -> Response {
-    match registry.answer(&slot, body, wire) {
-        Reply::Refused(refusal) => refused(wire.dialect, &refusal),
-        Reply::Completed(completion, prompt) if completion.stream => match form {
-            Streamed::Events => streamed(wire.dialect, &completion, slot, prompt),
-            Streamed::Array => {
-                slot.complete(&prompt);
-                json(StatusCode::OK, array(wire.dialect, &completion))
-            }
-        },
+    match reply {
+        Reply::Refused(refusal) => refused(dialect, &refusal),
         Reply::Completed(completion, prompt) => {
-            slot.complete(&prompt);
-            json(StatusCode::OK, wire.dialect.json(&completion))
+            let answer = written(dialect, &completion, form);
+            let done = move || slot.complete(&prompt);
+            deliver(answer, Delivery::Whole, cutter, done).await
+        }
+        Reply::Spoilt(completion, delivery) => {
+            let answer = written(dialect, &completion, form);
+            deliver(answer, delivery, cutter, || ()).await
         }
     }
+}
+
+fn written(dialect: Dialect, completion: &Completion, form: Streamed) -> Answer {
+    match (completion.stream, form) {
+        (false, _) => Answer::json(StatusCode::OK, dialect.json(completion)),
+        (true, Streamed::Array) => Answer::json(StatusCode::OK, array(dialect, completion)),
+        (true, Streamed::Events) => {
+            let failed = Refusal {
+                wrong: Wrong::Overloaded,
+                message: String::new(),
+            };
+            Answer::events(dialect.events(completion), dialect.error_event(&failed))
+        }
+    }
+}
+
+async fn tools(
+    slot: &Slot,
+    method: &Method,
+    headers: &HeaderMap,
+    body: &Bytes,
+    cutter: Cutter,
+) -> Response {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let stated = Stated {
+        version: header("mcp-protocol-version"),
+        method: header("mcp-method"),
+        name: header("mcp-name"),
+    };
+    let answer = if method == Method::POST {
+        mcp::answer(slot, stated, body)
+    } else {
+        HttpAnswer::bare(405)
+    };
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    if answer.body.is_empty() {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status;
+        return response;
+    }
+    let delivery = answer.delivery;
+    let answer = Answer {
+        kind: answer.kind,
+        ..Answer::json(status, answer.body.into())
+    };
+    deliver(answer, delivery, cutter, || ()).await
 }
 
 fn model_list(dialect: Dialect, slot: &Slot) -> Bytes {
@@ -206,32 +257,6 @@ fn count_tokens(registry: &Registry, slot: &Slot, body: Bytes, wire: &Wire) -> R
         Ok(tokens) => json(StatusCode::OK, messages_input_tokens(tokens)),
         Err(error) => refused(wire.dialect, &Refusal::invalid_request(&error)),
     }
-}
-
-/// Sends events one chunk each; the request counts as completed once the last one is taken.
-fn streamed(
-    dialect: Dialect,
-    completion: &Completion,
-    slot: Arc<Slot>,
-    prompt: Prefixes,
-) -> Response {
-    let events = dialect.events(completion);
-    let last = events.len().saturating_sub(1);
-    let chunks = events.into_iter().enumerate().map(move |(index, event)| {
-        if index == last {
-            slot.complete(&prompt);
-        }
-        Ok::<_, Infallible>(event)
-    });
-    event_stream(Body::from_stream(stream::iter(chunks)))
-}
-
-fn event_stream(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
 }
 
 /// The events' data as a JSON array.

@@ -2,11 +2,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::cuttable::{CuttableListener, Cutter};
 use crate::llm_routes::router;
 use crate::registry::Registry;
 
@@ -32,10 +32,10 @@ impl LlmServer {
     pub async fn start(listen: SocketAddr, registry: Arc<Registry>) -> io::Result<Self> {
         let listener = TcpListener::bind(listen).await?;
         let address = listener.local_addr()?;
-        // Small answers must not wait for the acknowledgement of what went before.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let service = router(registry).into_make_service_with_connect_info::<Cutter>();
         let (stop, stopped) = oneshot::channel::<()>();
-        let serve = axum::serve(listener, router(registry)).with_graceful_shutdown(async {
+        let serve = axum::serve(CuttableListener(listener), service);
+        let serve = serve.with_graceful_shutdown(async {
             drop(stopped.await);
         });
         Ok(Self {
@@ -62,6 +62,13 @@ impl LlmServer {
     #[must_use]
     pub fn root_url(&self, run_id: &str) -> String {
         format!("http://{}/run/{run_id}", self.address)
+    }
+
+    /// The MCP endpoint of a run on this server, which can cut connections and drip answers, as the
+    /// tool servers cannot.
+    #[must_use]
+    pub fn tools_url(&self, run_id: &str) -> String {
+        format!("{}/mcp", self.root_url(run_id))
     }
 
     /// Stops listening and waits for requests in flight.

@@ -77,6 +77,10 @@ impl Model {
         }
     }
 
+    pub(crate) fn recipe(&self) -> Recipe {
+        self.recipe
+    }
+
     pub(crate) fn respond(&self, view: &View) -> Action {
         let seen = Seen::new(view);
         let tools = Toolbox::new(view.offered(), self.recipe);
@@ -290,14 +294,14 @@ fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
 
 /// The offered tools that the model uses, under the names that the client gave them.
 #[derive(Debug)]
-struct Toolbox<'v> {
+pub(crate) struct Toolbox<'v> {
     recipe: Recipe,
     offered: &'v [OfferedTool],
     prefix: String,
 }
 
 impl<'v> Toolbox<'v> {
-    fn new(offered: &'v [OfferedTool], recipe: Recipe) -> Self {
+    pub(crate) fn new(offered: &'v [OfferedTool], recipe: Recipe) -> Self {
         let list = list_tool(recipe);
         let prefix = find(offered, "", list)
             .and_then(|name| name.strip_suffix(list))
@@ -321,7 +325,7 @@ impl<'v> Toolbox<'v> {
     }
 
     /// The call that asks for a subject, when a tool for it is offered.
-    fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
+    pub(crate) fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
         let (tool, argument) = match subject {
             Subject::List => (list_tool(self.recipe), None),
             Subject::Diffs => return None,

@@ -2,12 +2,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use spill_scenario::{ModelSpec, ServedInput};
+use spill_scenario::{ModelSpec, ServedInput, ToolFault};
 use spill_tokens::TokenCounter;
 
 use crate::answer::Readings;
 use crate::error::BadRequest;
+use crate::faults::Faults;
 use crate::journal::{Journal, ToolCallEntry};
+use crate::mcp::{self, Stated};
 use crate::request::Wire;
 use crate::run::MockRun;
 use crate::state::{LlmState, Reply};
@@ -50,6 +52,7 @@ pub(crate) struct Slot {
     pub(crate) offer: Offer,
     llm: Mutex<LlmState>,
     tool_calls: Mutex<Vec<ToolCallEntry>>,
+    faults: Faults,
     unscripted: Mutex<Vec<String>>,
 }
 
@@ -75,6 +78,7 @@ impl Registry {
             offer: Offer::to(&run.model),
             llm: Mutex::new(LlmState::new(&run, Arc::clone(&self.readings))),
             tool_calls: Mutex::default(),
+            faults: Faults(Arc::clone(&run.faults)),
             unscripted: Mutex::default(),
         };
         lock(&self.runs).insert(run.run_id, Arc::new(slot));
@@ -92,6 +96,13 @@ impl Registry {
             tools: std::mem::take(&mut lock(&slot.tool_calls)),
             unscripted: std::mem::take(&mut lock(&slot.unscripted)),
         }
+    }
+
+    /// Answers one message of the Model Context Protocol, as it stands on a line of standard input;
+    /// `None` when it takes no answer, or the run is unknown.
+    pub fn tools_message(&self, run_id: &str, message: &[u8]) -> Option<Vec<u8>> {
+        let answer = mcp::answer(&*self.slot(run_id)?, Stated::default(), message);
+        (!answer.body.is_empty()).then_some(answer.body)
     }
 
     /// The name of the tokenizer that counts, for the record.
@@ -127,6 +138,7 @@ impl Registry {
                 slot.complete(&prompt);
                 Some(wire.dialect.json(&completion))
             }
+            Reply::Spoilt(completion, _) => Some(wire.dialect.json(&completion)),
         }
     }
 
@@ -179,6 +191,12 @@ impl Slot {
     /// Feeds the run's prompt cache with a request that was answered.
     pub(crate) fn complete(&self, prompt: &Prefixes) {
         lock(&self.llm).complete(prompt);
+    }
+
+    /// What hits the next tool call.
+    pub(crate) fn tool_fault(&self) -> Option<ToolFault> {
+        self.faults
+            .of_tools(lock(&self.tool_calls).len() as u64 + 1)
     }
 
     pub(crate) fn tool_called(&self, entry: ToolCallEntry) {

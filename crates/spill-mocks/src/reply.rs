@@ -47,6 +47,8 @@ pub(crate) struct Completion {
 pub(crate) enum Said {
     Answer(String),
     Calls(Vec<NamedCall>),
+    /// No choice at all; only a planned fault makes it so.
+    Nothing,
 }
 
 /// A tool call by the names under which the client offers its tool.
@@ -129,7 +131,7 @@ impl Completion {
         match &self.said {
             Said::Calls(_) => Finish::Calls,
             Said::Answer(_) if self.is_cut => Finish::Length,
-            Said::Answer(_) => Finish::Stop,
+            Said::Answer(_) | Said::Nothing => Finish::Stop,
         }
     }
 }

@@ -4,17 +4,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use spill_scenario::ModelSpec;
+use spill_scenario::{LlmFault, ModelSpec};
 use spill_tokens::TokenCounter;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::answer::Readings;
 use crate::conversation::Message;
 use crate::error::BadRequest;
+use crate::faults::{Delivery, Faults, delivery_of, refusal_of};
 use crate::journal::LlmCallEntry;
 use crate::model::{Action, Model};
 use crate::refusal::Refusal;
-use crate::reply::{Completion, Usage};
+use crate::reply::{Completion, Said, Usage};
 use crate::request::{View, Wire};
 use crate::run::MockRun;
 use crate::usage::{Cost, Prefixes, PromptCache, context, result_entry};
@@ -32,6 +33,7 @@ pub(crate) struct LlmState {
     costs: Vec<Cost>,
     cache: PromptCache,
     known_results: HashSet<u128>,
+    faults: Faults,
     pub(crate) journal: Vec<LlmCallEntry>,
     pub(crate) parsed_bytes: u64,
 }
@@ -41,6 +43,8 @@ pub(crate) struct LlmState {
 pub(crate) enum Reply {
     Refused(Refusal),
     Completed(Completion, Prefixes),
+    /// A completion that does not reach its client as it should.
+    Spoilt(Completion, Delivery),
 }
 
 impl LlmState {
@@ -52,6 +56,7 @@ impl LlmState {
             costs: Vec::new(),
             cache: PromptCache::default(),
             known_results: HashSet::new(),
+            faults: Faults(Arc::clone(&run.faults)),
             journal: Vec::new(),
             parsed_bytes: 0,
         }
@@ -124,14 +129,18 @@ impl LlmState {
         tokens: &TokenCounter,
         entry: &mut LlmCallEntry,
     ) -> Reply {
+        let fault = self.faults.of_llm(entry.call + 1);
         let prompt_tokens = prompt.prompt_tokens();
-        if prompt_tokens > self.spec.context_window_tokens {
-            let refusal = Refusal::context_length(self.spec.context_window_tokens, prompt_tokens);
+        if let Some(refusal) = self.refusal(view, prompt_tokens, fault, entry) {
             entry.status = view.dialect.refusal(&refusal).0;
             refusal.code().clone_into(&mut entry.finish_reason);
             return Reply::Refused(refusal);
         }
-        let action = self.model.respond(view);
+        let mut action = self.model.respond(view);
+        if let Some(misled) = fault.and_then(|fault| self.model.misled(fault, &action, view)) {
+            entry.fault = fault.map(LlmFault::name);
+            action = misled;
+        }
         if let Action::Call(calls) = &action {
             entry.calls_tools = calls.iter().map(|call| call.name.clone()).collect();
         }
@@ -143,16 +152,58 @@ impl LlmState {
             completion_tokens: 0,
         };
         let id = self.model.hash(view.turns(), "reply", 0);
-        let completion = Completion::new(id, view, action, usage, tokens);
+        let mut completion = Completion::new(id, view, action, usage, tokens);
         entry.status = 200;
-        entry.uncached_input_tokens = usage.uncached_tokens();
-        entry.cache_read_tokens = usage.cached_tokens;
-        entry.cache_write_tokens = usage.written_tokens;
-        entry.output_tokens = completion.usage.completion_tokens;
-        view.dialect
-            .finish_reason(&completion)
-            .clone_into(&mut entry.finish_reason);
-        Reply::Completed(completion, prompt)
+        match fault {
+            Some(LlmFault::EmptyChoice) => {
+                completion.said = Said::Nothing;
+                self.spoilt(completion, LlmFault::EmptyChoice, entry)
+            }
+            Some(fault) if delivery_of(fault).spoils() => self.spoilt(completion, fault, entry),
+            Some(_) | None => {
+                entry.uncached_input_tokens = usage.uncached_tokens();
+                entry.cache_read_tokens = usage.cached_tokens;
+                entry.cache_write_tokens = usage.written_tokens;
+                entry.output_tokens = completion.usage.completion_tokens;
+                view.dialect
+                    .finish_reason(&completion)
+                    .clone_into(&mut entry.finish_reason);
+                match fault.map(delivery_of) {
+                    Some(delivery) if delivery != Delivery::Whole => {
+                        entry.fault = fault.map(LlmFault::name);
+                        Reply::Spoilt(completion, delivery)
+                    }
+                    Some(_) | None => Reply::Completed(completion, prompt),
+                }
+            }
+        }
+    }
+
+    /// The refusal of a request that is too large, or that a fault hits so.
+    fn refusal(
+        &self,
+        view: &View,
+        prompt_tokens: u64,
+        fault: Option<LlmFault>,
+        entry: &mut LlmCallEntry,
+    ) -> Option<Refusal> {
+        let window = self.spec.context_window_tokens;
+        if prompt_tokens > window {
+            return Some(Refusal::context_length(window, prompt_tokens));
+        }
+        let planned = refusal_of(fault?, window, prompt_tokens, view.options.stream)?;
+        entry.fault = fault.map(LlmFault::name);
+        Some(planned)
+    }
+
+    /// A reply of which nothing can be used: its tokens are not counted.
+    fn spoilt(&self, completion: Completion, fault: LlmFault, entry: &mut LlmCallEntry) -> Reply {
+        let delivery = delivery_of(fault);
+        entry.fault = Some(fault.name());
+        entry.status = 0;
+        entry.calls_tools.clear();
+        fault.name().clone_into(&mut entry.finish_reason);
+        Reply::Spoilt(completion, delivery)
     }
 
     fn entry(&mut self, call: u64, view: &View) -> LlmCallEntry {

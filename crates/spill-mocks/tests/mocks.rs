@@ -61,6 +61,7 @@ fn run(run_id: &str) -> MockRun {
             composite: false,
         }),
         profile: Profile::Selective,
+        faults: Arc::from([]),
     }
 }
 

@@ -33,7 +33,9 @@ fn action(reply: Reply) -> Action {
         Reply::Completed(completion, _) => match completion.said {
             Said::Answer(text) => Action::Answer(text),
             Said::Calls(calls) => Action::Call(calls.into_iter().map(called).collect()),
+            Said::Nothing => panic!("a reply without a choice"),
         },
+        Reply::Spoilt(_, delivery) => panic!("{delivery:?}"),
         Reply::Refused(refusal) => panic!("{refusal:?}"),
     }
 }

@@ -38,6 +38,7 @@ pub(in crate::dialect) fn json(completion: &Completion) -> Bytes {
     let (content, calls) = match &completion.said {
         Said::Answer(text) => (json!(text), None),
         Said::Calls(calls) => (Value::Null, Some(calls)),
+        Said::Nothing => (Value::Null, None),
     };
     let mut message = json!({
         "role": "assistant",
@@ -48,17 +49,22 @@ pub(in crate::dialect) fn json(completion: &Completion) -> Bytes {
     if let Some(calls) = calls {
         message["tool_calls"] = calls.iter().map(tool_call).collect();
     }
+    let choice = json!({
+        "index": 0,
+        "message": message,
+        "logprobs": null,
+        "finish_reason": finish_reason(completion),
+    });
+    let choices = match &completion.said {
+        Said::Answer(_) | Said::Calls(_) => vec![choice],
+        Said::Nothing => Vec::new(),
+    };
     let reply = json!({
         "id": id(completion),
         "object": "chat.completion",
         "created": CREATED,
         "model": completion.model,
-        "choices": [{
-            "index": 0,
-            "message": message,
-            "logprobs": null,
-            "finish_reason": finish_reason(completion),
-        }],
+        "choices": choices,
         "usage": usage(completion.usage),
         "service_tier": "default",
         "system_fingerprint": "fp_simulated",
@@ -78,6 +84,7 @@ pub(in crate::dialect) fn events(completion: &Completion) -> Vec<Bytes> {
                 deltas.extend(call_deltas(index, call));
             }
         }
+        Said::Nothing => return vec![data_event("[DONE]")],
     }
     let mut events: Vec<Bytes> = deltas
         .iter()

@@ -46,16 +46,21 @@ pub(in crate::dialect) fn json(completion: &Completion) -> Bytes {
     let parts: Value = match &completion.said {
         Said::Answer(text) => json!([{"text": text}]),
         Said::Calls(calls) => calls.iter().map(call_part).collect(),
+        Said::Nothing => Value::Null,
     };
-    response(completion, &parts, Some(finish_reason(completion)))
-        .to_string()
-        .into()
+    let mut reply = response(completion, &parts, Some(finish_reason(completion)));
+    if parts.is_null() {
+        reply["candidates"] = json!([]);
+    }
+    reply.to_string().into()
 }
 
 pub(in crate::dialect) fn events(completion: &Completion) -> Vec<Bytes> {
     let parts: Vec<Value> = match &completion.said {
+        Said::Answer(text) if text.is_empty() => vec![json!({"text": ""})],
         Said::Answer(text) => pieces(text).map(|piece| json!({"text": piece})).collect(),
         Said::Calls(calls) => calls.iter().map(call_part).collect(),
+        Said::Nothing => return vec![data_event(&json!({"candidates": []}).to_string())],
     };
     let last = parts.len().saturating_sub(1);
     let events = parts.iter().enumerate().map(|(index, part)| {

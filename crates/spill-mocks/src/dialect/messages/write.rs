@@ -46,6 +46,7 @@ pub(in crate::dialect) fn json(completion: &Completion) -> Bytes {
     let content = match &completion.said {
         Said::Answer(text) => json!([{"type": "text", "text": text, "citations": null}]),
         Said::Calls(calls) => calls.iter().map(whole_call).collect(),
+        Said::Nothing => json!([]),
     };
     let stop = Some(finish_reason(completion));
     message(
@@ -93,6 +94,7 @@ pub(in crate::dialect) fn events(completion: &Completion) -> Vec<Bytes> {
                 block_events(&mut events, index, &tool_use(call, &json!({})), deltas);
             }
         }
+        Said::Nothing => {}
     }
     let ended = json!({
         "type": "",

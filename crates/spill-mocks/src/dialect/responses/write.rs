@@ -67,6 +67,7 @@ fn output(completion: &Completion) -> Vec<Value> {
             .iter()
             .map(|call| call_item(call, "completed", &call.arguments))
             .collect(),
+        Said::Nothing => Vec::new(),
     }
 }
 
@@ -141,6 +142,7 @@ pub(in crate::dialect) fn events(completion: &Completion) -> Vec<Bytes> {
                 call_events(&mut events, index, call);
             }
         }
+        Said::Nothing => {}
     }
     let status = finish_reason(completion);
     let whole = response(completion, status, &json!(output(completion)));
