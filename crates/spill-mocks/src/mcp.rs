@@ -127,6 +127,9 @@ enum Disagreement {
 fn era(stated: Stated<'_>, method: &str, params: &str) -> Result<Era, Disagreement> {
     let Some(version) = version_in(params) else {
         return match stated.version {
+            Some(MODERN) => Err(Disagreement::Header(format!(
+                "the header mcp-protocol-version is {MODERN} and `_meta` states no version"
+            ))),
             Some(version) if !HANDSHAKE.contains(&version) => {
                 Err(Disagreement::Version(version.to_owned()))
             }

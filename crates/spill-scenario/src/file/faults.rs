@@ -103,7 +103,7 @@ fn one(source: &SourceText<'_>, raw: &RawFault) -> Checked<Fault> {
         Some(number) if *number.get_ref() == 0 => Err(source.invalid(
             number.span(),
             format!("`{key}` is 0"),
-            "calls are counted from 1",
+            "write at least 1; calls are counted from 1",
         )),
         Some(number) => Ok(*number.get_ref()),
     };
