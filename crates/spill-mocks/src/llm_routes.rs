@@ -86,6 +86,9 @@ fn endpoint(method: &Method, path: &str, query: &str, headers: &HeaderMap) -> Op
         ("GET", "/v1/models") if headers.contains_key("anthropic-version") => {
             Some(Endpoint::Models(Dialect::Messages))
         }
+        ("GET", "/v1/models") if headers.contains_key("x-goog-api-key") => {
+            Some(Endpoint::Models(Dialect::Gemini))
+        }
         ("GET", "/v1/models") => Some(Endpoint::Models(Dialect::Chat)),
         ("GET", "/v1beta/models") => Some(Endpoint::Models(Dialect::Gemini)),
         ("POST", "/v1/chat/completions") => Some(turn(Dialect::Chat)),
@@ -95,7 +98,11 @@ fn endpoint(method: &Method, path: &str, query: &str, headers: &HeaderMap) -> Op
             dialect: Dialect::Messages,
             model: None,
         }),
-        ("POST", path) => gemini_endpoint(path.strip_prefix("/v1beta/models/")?, query),
+        ("POST", path) => {
+            let behind = |version: &str| path.strip_prefix(version)?.strip_prefix("/models/");
+            let rest = ["/v1beta", "/v1", "/v1alpha"].into_iter().find_map(behind);
+            gemini_endpoint(rest?, query)
+        }
         _ => None,
     }
 }
@@ -351,11 +358,10 @@ mod tests {
                 stream,
             })
         };
-        check(
-            "POST",
-            "/run/r1/v1beta/models/m-1:generateContent",
-            gemini(None),
-        );
+        for version in ["v1beta", "v1", "v1alpha"] {
+            let path = format!("/run/r1/{version}/models/m-1:generateContent");
+            check("POST", &path, gemini(None));
+        }
         check(
             "POST",
             "/v1beta/models/m-1:streamGenerateContent?alt=sse",

@@ -13,10 +13,11 @@ fn run(scenario: &str) -> (Option<i32>, Vec<Value>) {
     let arguments = ["accept", "--quiet", "--scenario", scenario, "--out", path];
     let said = spillgate(&repository(), &arguments);
     let records = fs::read_to_string(out.path().join("latest/runs.jsonl")).unwrap();
-    let records = records
+    let mut records: Vec<Value> = records
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
+    records.sort_by_key(|record| record["pair_id"].to_string());
     (said.code, records)
 }
 

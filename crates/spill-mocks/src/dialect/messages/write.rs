@@ -25,6 +25,9 @@ fn usage(usage: Usage, output_tokens: u64) -> Value {
             "ephemeral_1h_input_tokens": 0,
         },
         "output_tokens": output_tokens,
+        "output_tokens_details": null,
+        "server_tool_use": null,
+        "inference_geo": null,
         "service_tier": "standard",
     })
 }
@@ -38,6 +41,8 @@ fn message(completion: &Completion, content: &Value, stop: Option<&str>, tokens:
         "content": content,
         "stop_reason": stop,
         "stop_sequence": null,
+        "stop_details": null,
+        "container": null,
         "usage": usage(completion.usage, tokens),
     })
 }
@@ -67,7 +72,13 @@ fn whole_call(call: &NamedCall) -> Value {
 }
 
 fn tool_use(call: &NamedCall, input: &Value) -> Value {
-    json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input})
+    json!({
+        "type": "tool_use",
+        "id": call.id,
+        "name": call.name,
+        "input": input,
+        "caller": {"type": "direct"},
+    })
 }
 
 fn event(kind: &str, mut fields: Value) -> Bytes {
@@ -98,12 +109,19 @@ pub(in crate::dialect) fn events(completion: &Completion) -> Vec<Bytes> {
     }
     let ended = json!({
         "type": "",
-        "delta": {"stop_reason": finish_reason(completion), "stop_sequence": null},
+        "delta": {
+            "stop_reason": finish_reason(completion),
+            "stop_sequence": null,
+            "stop_details": null,
+            "container": null,
+        },
         "usage": {
             "input_tokens": completion.usage.uncached_tokens(),
             "cache_creation_input_tokens": completion.usage.written_tokens,
             "cache_read_input_tokens": completion.usage.cached_tokens,
             "output_tokens": completion.usage.completion_tokens,
+            "output_tokens_details": null,
+            "server_tool_use": null,
         },
     });
     events.push(event("message_delta", ended));
