@@ -16,6 +16,9 @@ for seed in $(seq 1 10); do
     case $? in 0 | 3 | 4) ;; *) echo "seed $seed ended without a verdict"; failed=1 ;; esac
 done
 
+# Every family of planned faults, and a thousand seeded fault runs.
+bash scripts/faults.sh || failed=1
+
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1
 

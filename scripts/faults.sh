@@ -12,9 +12,9 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 failed=0
 
-# The subject of every run has its run folder in its command line or environment: below $TMPDIR.
+# Every process of a run has folders below $TMPDIR in its environment.
 mkdir "$out/tmp"
-orphans() { grep -lazs "$out/tmp" /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/proc/$$/" | grep -v /proc/self/; }
+orphans() { grep -laFs "$out/tmp" /proc/[0-9]*/environ; }
 
 check() { # FILE PLANNED-RUNS ARGUMENT…
     local file=$1 planned=$2 code
