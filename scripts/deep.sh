@@ -24,6 +24,8 @@ cargo run --locked --release --quiet -p spill-verdict --example coverage >"$out/
 for check in foreign-validators prometheus pages load; do
     bash "scripts/$check.sh" || failed=1
 done
+# Every family of planned faults, and a thousand seeded fault runs.
+bash scripts/faults.sh || failed=1
 
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1

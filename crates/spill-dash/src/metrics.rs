@@ -68,9 +68,10 @@ const STATES: [State; 5] = [
     State::NotRun,
 ];
 /// Reasons for which the harness, and not the subject, loses a run.
-const HARNESS_REASONS: [EndReason; 4] = [
+const HARNESS_REASONS: [EndReason; 5] = [
     EndReason::MockUnavailable,
     EndReason::Mismatch,
+    EndReason::UnexpectedEnd,
     EndReason::LeakCheckFailed,
     EndReason::LaunchFailed,
 ];

@@ -55,6 +55,7 @@ fn run() -> MockRun {
             composite: false,
         }),
         profile: Profile::Selective,
+        faults: Arc::from([]),
     }
 }
 

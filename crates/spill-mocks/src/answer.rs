@@ -126,7 +126,14 @@ impl Answer<'_> {
             match &entry.outcome {
                 Outcome::Nothing => {}
                 Outcome::Text(text) => {
-                    self.read(entry, &text.text, Cuts::default(), &mut found);
+                    for (text, cuts) in text.parts() {
+                        self.read(entry, text, cuts, &mut found);
+                    }
+                }
+                Outcome::Filed(filed) => {
+                    for (text, cuts) in filed.parts() {
+                        self.read(entry, &text, cuts, &mut found);
+                    }
                 }
                 Outcome::Stored(stored) => {
                     for segment in segments(stored) {

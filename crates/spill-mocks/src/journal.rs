@@ -16,7 +16,7 @@ pub struct LlmCallEntry {
     pub call: u64,
     /// Assistant turns before this request, plus one; 0 for a request that is none.
     pub iteration: u64,
-    /// HTTP status of the answer.
+    /// HTTP status of the answer; 0 when a fault left none that a client can use.
     pub status: u16,
     /// Prompt tokens that the prompt cache did not have; 0 when refused.
     pub uncached_input_tokens: u64,
@@ -38,8 +38,10 @@ pub struct LlmCallEntry {
     pub new_results: Vec<NewResult>,
     /// Names of the tools that the answer calls, in order.
     pub calls_tools: Vec<String>,
-    /// The finish reason, or the error's code.
+    /// The finish reason, or the error's code; where a fault leaves neither, the fault's name.
     pub finish_reason: String,
+    /// The planned fault that hit it.
+    pub fault: Option<&'static str>,
 }
 
 /// Bytes of one request by where they come from: message content, without JSON syntax.
@@ -72,6 +74,8 @@ pub enum ResultForm {
     Slice,
     /// As an error.
     Error,
+    /// In parts, and no offered tool leads to the rest: the model could not go on from there.
+    Cut,
 }
 
 /// A tool result that a request carries for the first time.
@@ -106,6 +110,8 @@ pub struct ToolCallEntry {
     pub argument_bytes: u64,
     /// Bytes of the result's text.
     pub result_bytes: u64,
-    /// Whether the result is an error.
+    /// Whether the result is an error, or spoilt beyond use.
     pub is_error: bool,
+    /// The planned fault that hit it.
+    pub fault: Option<&'static str>,
 }

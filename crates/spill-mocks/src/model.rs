@@ -6,12 +6,15 @@ use spill_scenario::{ModelSpec, Profile, Recipe};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::answer::{Answer, Readings};
+use crate::conversation::OfferedTool;
+use crate::filed::Filed;
 use crate::ranges::slices;
 use crate::readback::wanted;
 use crate::reader::Reader;
-use crate::request::{OfferedTool, View};
+use crate::request::View;
 use crate::rules::Rules;
 use crate::run::MockRun;
+use crate::saved::FileReader;
 use crate::seen::{Listed, Outcome, Seen, Stored, Subject, listed};
 
 /// Times that one thing is asked for when no usable result comes.
@@ -72,6 +75,10 @@ impl Model {
             rules: Rules::new(&run.model),
             readings,
         }
+    }
+
+    pub(crate) fn recipe(&self) -> Recipe {
+        self.recipe
     }
 
     pub(crate) fn respond(&self, view: &View) -> Action {
@@ -174,7 +181,7 @@ impl Model {
         };
         let is_usable = match &entry.outcome {
             Outcome::Nothing => false,
-            Outcome::Stored(_) => true,
+            Outcome::Stored(_) | Outcome::Filed(_) => true,
             Outcome::Text(text) => !text.is_truncated(stated),
         };
         !is_usable && entry.attempts < ATTEMPTS
@@ -196,13 +203,7 @@ impl Model {
         let width = self.width();
         let mut asks = Vec::new();
         for &(subject, name) in sources {
-            let Some(stored) = stored(seen, subject, name) else {
-                continue;
-            };
-            let Some(reader) = Reader::of(tools.offered, stored.preview.kind) else {
-                continue;
-            };
-            let hunks = match subject {
+            let hunks = || match subject {
                 Subject::File => seen.hunks(name),
                 Subject::List
                 | Subject::Diffs
@@ -212,6 +213,20 @@ impl Model {
                 | Subject::Csv
                 | Subject::Log => Vec::new(),
             };
+            if let Some(filed) = filed(seen, subject, name)
+                && let Some(reader) = FileReader::of(tools.offered)
+            {
+                let wanted = filed.wanted(subject, &hunks(), self.profile, &self.spec);
+                let lines = wanted.iter().take(width.saturating_sub(asks.len()));
+                asks.extend(lines.map(|lines| reader.call(&filed.saved.path, lines)));
+            }
+            let Some(stored) = stored(seen, subject, name) else {
+                continue;
+            };
+            let Some(reader) = Reader::of(tools.offered, stored.preview.kind) else {
+                continue;
+            };
+            let hunks = hunks();
             let ranges = wanted(subject, stored, &hunks, self.profile, &self.spec, slice);
             for range in slices(&ranges, slice).take(width.saturating_sub(asks.len())) {
                 let length = range.end - range.start;
@@ -229,7 +244,14 @@ impl Model {
 fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'s Stored<'v>> {
     match &seen.entry(subject, name)?.outcome {
         Outcome::Stored(stored) => Some(stored),
-        Outcome::Nothing | Outcome::Text(_) => None,
+        Outcome::Nothing | Outcome::Text(_) | Outcome::Filed(_) => None,
+    }
+}
+
+fn filed<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'s Filed<'v>> {
+    match &seen.entry(subject, name)?.outcome {
+        Outcome::Filed(filed) => Some(filed),
+        Outcome::Nothing | Outcome::Text(_) | Outcome::Stored(_) => None,
     }
 }
 
@@ -243,7 +265,10 @@ fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     }
     let is_there = |subject, name| {
         let diff = seen.entry(subject, name).map(|diff| &diff.outcome);
-        matches!(diff, Some(Outcome::Text(_) | Outcome::Stored(_)))
+        matches!(
+            diff,
+            Some(Outcome::Text(_) | Outcome::Stored(_) | Outcome::Filed(_))
+        )
     };
     let diff_is_there = is_there(Subject::Diff, &entry.name) || is_there(Subject::Diffs, "");
     !entry.diff_is_whole && diff_is_there
@@ -259,20 +284,24 @@ fn list_in_view(seen: &Seen<'_>) -> Vec<Listed> {
                 .flat_map(|segment| listed(&segment.text))
                 .collect()
         }
+        Some(Outcome::Filed(filed)) => {
+            let parts = filed.parts();
+            parts.iter().flat_map(|(text, _)| listed(text)).collect()
+        }
         Some(Outcome::Nothing) | None => Vec::new(),
     }
 }
 
 /// The offered tools that the model uses, under the names that the client gave them.
 #[derive(Debug)]
-struct Toolbox<'v> {
+pub(crate) struct Toolbox<'v> {
     recipe: Recipe,
     offered: &'v [OfferedTool],
     prefix: String,
 }
 
 impl<'v> Toolbox<'v> {
-    fn new(offered: &'v [OfferedTool], recipe: Recipe) -> Self {
+    pub(crate) fn new(offered: &'v [OfferedTool], recipe: Recipe) -> Self {
         let list = list_tool(recipe);
         let prefix = find(offered, "", list)
             .and_then(|name| name.strip_suffix(list))
@@ -296,7 +325,7 @@ impl<'v> Toolbox<'v> {
     }
 
     /// The call that asks for a subject, when a tool for it is offered.
-    fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
+    pub(crate) fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
         let (tool, argument) = match subject {
             Subject::List => (list_tool(self.recipe), None),
             Subject::Diffs => return None,

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::conversation::OfferedTool;
 use crate::preview::Kind;
-use crate::request::OfferedTool;
 
 /// A tool that takes a reference and a range.
 #[derive(Debug)]
@@ -77,9 +77,15 @@ mod tests {
     use super::*;
 
     fn check(kind: Kind, properties: &[&[&str]], expected: Option<&str>) {
-        let tool = |names: &&[&str]| OfferedTool {
-            name: format!("takes_{}", names.join("_")),
-            parameters: json!({"properties": names.iter().map(|name| ((*name).to_owned(), json!({}))).collect::<serde_json::Map<_, _>>()}),
+        let tool = |names: &&[&str]| {
+            let properties: serde_json::Map<_, _> = names
+                .iter()
+                .map(|name| ((*name).to_owned(), json!({})))
+                .collect();
+            OfferedTool::new(
+                format!("takes_{}", names.join("_")),
+                json!({"properties": properties}),
+            )
         };
         let offered: Vec<_> = properties.iter().map(tool).collect();
         let call = Reader::of(&offered, kind).map(|reader| {

@@ -2,11 +2,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use spill_scenario::ServedInput;
+use spill_scenario::{ModelSpec, ServedInput, ToolFault};
 use spill_tokens::TokenCounter;
 
 use crate::answer::Readings;
+use crate::error::BadRequest;
+use crate::faults::Faults;
 use crate::journal::{Journal, ToolCallEntry};
+use crate::mcp::{self, Stated};
+use crate::request::Wire;
 use crate::run::MockRun;
 use crate::state::{LlmState, Reply};
 use crate::tools::{Offer, ServedTools};
@@ -43,11 +47,12 @@ pub struct Work {
 /// One registered run.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    model_name: String,
+    model: Arc<ModelSpec>,
     pub(crate) tools: Arc<ServedTools>,
     pub(crate) offer: Offer,
     llm: Mutex<LlmState>,
     tool_calls: Mutex<Vec<ToolCallEntry>>,
+    faults: Faults,
     unscripted: Mutex<Vec<String>>,
 }
 
@@ -68,11 +73,12 @@ impl Registry {
     /// Makes a run known to the servers; one that was known by the same id is forgotten.
     pub fn register(&self, run: MockRun) {
         let slot = Slot {
-            model_name: run.model.name.clone(),
+            model: Arc::clone(&run.model),
             tools: self.served_tools(&run.served),
             offer: Offer::to(&run.model),
             llm: Mutex::new(LlmState::new(&run, Arc::clone(&self.readings))),
             tool_calls: Mutex::default(),
+            faults: Faults(Arc::clone(&run.faults)),
             unscripted: Mutex::default(),
         };
         lock(&self.runs).insert(run.run_id, Arc::new(slot));
@@ -90,6 +96,13 @@ impl Registry {
             tools: std::mem::take(&mut lock(&slot.tool_calls)),
             unscripted: std::mem::take(&mut lock(&slot.unscripted)),
         }
+    }
+
+    /// Answers one message of the Model Context Protocol, as it stands on a line of standard input;
+    /// `None` when it takes no answer, or the run is unknown.
+    pub fn tools_message(&self, run_id: &str, message: &[u8]) -> Option<Vec<u8>> {
+        let answer = mcp::answer(&*self.slot(run_id)?, Stated::default(), message);
+        (!answer.body.is_empty()).then_some(answer.body)
     }
 
     /// The name of the tokenizer that counts, for the record.
@@ -118,12 +131,14 @@ impl Registry {
     /// returns the JSON of the reply or refusal; `None` for an unknown run.
     pub fn chat(&self, run_id: &str, body: Bytes) -> Option<Bytes> {
         let slot = self.slot(run_id)?;
-        match self.answer(&slot, body) {
-            Reply::Refused(refusal) => Some(refusal.to_json()),
+        let wire = Wire::default();
+        match self.answer(&slot, body, &wire) {
+            Reply::Refused(refusal) => Some(wire.dialect.refusal(&refusal).1),
             Reply::Completed(completion, prompt) => {
                 slot.complete(&prompt);
-                Some(completion.to_json())
+                Some(wire.dialect.json(&completion))
             }
+            Reply::Spoilt(completion, _) => Some(wire.dialect.json(&completion)),
         }
     }
 
@@ -131,9 +146,19 @@ impl Registry {
         lock(&self.runs).get(run_id).cloned()
     }
 
-    /// Answers a chat completion request of a run.
-    pub(crate) fn answer(&self, slot: &Slot, body: Bytes) -> Reply {
-        lock(&slot.llm).answer(body, &self.tokens)
+    /// Answers a request of a run to the LLM.
+    pub(crate) fn answer(&self, slot: &Slot, body: Bytes, wire: &Wire) -> Reply {
+        lock(&slot.llm).answer(body, wire, &self.tokens)
+    }
+
+    /// Counts the tokens of a prompt.
+    pub(crate) fn count_tokens(
+        &self,
+        slot: &Slot,
+        body: Bytes,
+        wire: &Wire,
+    ) -> Result<u64, BadRequest> {
+        lock(&slot.llm).prompt_tokens(body, wire, &self.tokens)
     }
 
     /// Journals a request that no script answers.
@@ -159,13 +184,19 @@ impl Registry {
 }
 
 impl Slot {
-    pub(crate) fn model_name(&self) -> &str {
-        &self.model_name
+    pub(crate) fn model(&self) -> &ModelSpec {
+        &self.model
     }
 
     /// Feeds the run's prompt cache with a request that was answered.
     pub(crate) fn complete(&self, prompt: &Prefixes) {
         lock(&self.llm).complete(prompt);
+    }
+
+    /// What hits the next tool call.
+    pub(crate) fn tool_fault(&self) -> Option<ToolFault> {
+        self.faults
+            .of_tools(lock(&self.tool_calls).len() as u64 + 1)
     }
 
     pub(crate) fn tool_called(&self, entry: ToolCallEntry) {

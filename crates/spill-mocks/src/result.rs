@@ -5,6 +5,8 @@ use std::sync::{LazyLock, OnceLock};
 use regex::Regex;
 
 use crate::preview::Preview;
+use crate::rules::Cuts;
+use crate::saved::{SavedFile, cuts_in};
 use crate::seen::{Listed, listed};
 use crate::slice::Slice;
 
@@ -43,6 +45,8 @@ pub(crate) enum Form {
     Preview(Preview),
     /// A slice of a stored result.
     Slice(Slice),
+    /// What stands in place of a result that the agent saved to a file.
+    Saved(SavedFile),
 }
 
 /// The lines of the new file that a hunk of a diff covers.
@@ -55,6 +59,18 @@ pub(crate) struct Hunk {
 }
 
 impl ToolText {
+    /// A tool message that says by itself that it is an error.
+    pub(crate) fn error(content: &str) -> Self {
+        let parsed = Self::parse(content);
+        match parsed.form {
+            Form::Whole | Form::Slice(_) => Self {
+                form: Form::Error,
+                ..parsed
+            },
+            Form::Error | Form::Preview(_) | Form::Saved(_) => parsed,
+        }
+    }
+
     /// Takes a tool message's content apart.
     pub(crate) fn parse(content: &str) -> Self {
         let (open, close, inner) = framed(content);
@@ -64,7 +80,12 @@ impl ToolText {
         } else {
             (inner.to_owned(), None)
         };
-        let form = if open == OPEN_ERROR || (open.is_empty() && looks_like_error(&text)) {
+        let saved = || SavedFile::parse(&text).filter(|_| open.is_empty());
+        let form = if open == OPEN_ERROR {
+            Form::Error
+        } else if let Some(saved) = saved() {
+            Form::Saved(saved)
+        } else if open.is_empty() && looks_like_error(&text) {
             Form::Error
         } else if let Some(preview) = Preview::parse(&text) {
             Form::Preview(preview)
@@ -99,12 +120,37 @@ impl ToolText {
     pub(crate) fn hunks(&self) -> &[Hunk] {
         self.hunks.get_or_init(|| match &self.form {
             Form::Whole => hunks_in(&self.text).collect(),
-            Form::Error => Vec::new(),
+            Form::Error | Form::Saved(_) => Vec::new(),
             Form::Preview(preview) => hunks_in(&preview.head)
                 .chain(hunks_in(&preview.tail))
                 .collect(),
             Form::Slice(slice) => hunks_in(slice.text(&self.text)).collect(),
         })
+    }
+
+    /// The visible parts of a whole result: one, or what is left of it around an agent's cuts.
+    pub(crate) fn parts(&self) -> Vec<(&str, Cuts)> {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for cut in cuts_in(&self.text) {
+            let cuts = Cuts {
+                start: start > 0,
+                end: true,
+            };
+            parts.push((&self.text[start..cut.start], cuts));
+            start = cut.end;
+        }
+        let cuts = Cuts {
+            start: start > 0,
+            end: false,
+        };
+        parts.push((&self.text[start..], cuts));
+        parts
+    }
+
+    /// Whether the agent cut the text and said nothing of where the rest is.
+    pub(crate) fn is_cut(&self) -> bool {
+        cuts_in(&self.text).next().is_some()
     }
 
     /// What the text lists, if it is the list tool's result; computed once.
@@ -201,6 +247,7 @@ mod tests {
             Form::Error => "error",
             Form::Preview(_) => "preview",
             Form::Slice(_) => "slice",
+            Form::Saved(_) => "saved",
         };
         assert_eq!(name(&ToolText::parse(text).form), expected, "{text:?}");
         let framed = format!("{OPEN}{text}{CLOSE}");

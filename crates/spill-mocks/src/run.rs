@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use spill_scenario::{ModelSpec, Profile, Recipe, ServedInput};
+use spill_scenario::{ModelSpec, PlannedFault, Profile, Recipe, ServedInput};
 
 /// What the mock servers know of a run: neither its configuration nor any fact.
 #[derive(Clone, Debug)]
@@ -19,4 +19,6 @@ pub struct MockRun {
     pub model: Arc<ModelSpec>,
     /// How it deals with stored results.
     pub profile: Profile,
+    /// The faults that the servers are to have.
+    pub faults: Arc<[PlannedFault]>,
 }

@@ -9,11 +9,14 @@ use spill_scenario::strip_canaries;
 
 use crate::answer::segments;
 use crate::composite;
+use crate::conversation::{Call, Message};
+use crate::filed::Filed;
 use crate::preview::Preview;
 use crate::ranges::{difference, union};
-use crate::request::{Call, Message, View};
+use crate::request::View;
 use crate::result::{Form, Hunk, ToolText, hunks_in};
 use crate::rules::Cuts;
+use crate::saved::read_path;
 use crate::slice::without_query;
 
 /// What a tool call of the recipe is about.
@@ -59,24 +62,27 @@ impl Subject {
 pub(crate) struct SeenCall<'v> {
     pub(crate) call: &'v Call,
     pub(crate) result: Option<&'v ToolText>,
-    /// Which assistant message asks for it, from 0.
+    /// Which turn of the model asks for it, from 0.
     turn: u64,
 }
 
 /// Pairs each tool call with its result: the first one with its id after it.
 pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     let mut seen: Vec<SeenCall<'_>> = Vec::new();
-    let mut turn = 0;
+    let mut turns = 0;
+    let mut follows = false;
     for item in &view.messages {
+        let is_assistant = item.message.is_assistant();
+        turns += u64::from(is_assistant && !follows);
+        follows = is_assistant;
         match &*item.message {
             Message::System(_) | Message::User(_) => {}
             Message::Assistant { calls, .. } => {
                 seen.extend(calls.iter().map(|call| SeenCall {
                     call,
                     result: None,
-                    turn,
+                    turn: turns - 1,
                 }));
-                turn += 1;
             }
             Message::Tool { call_id, result } => {
                 let open = seen
@@ -92,8 +98,8 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     seen
 }
 
-/// How a call that reads a stored result back names it: by `spillover_ref`, as a `uri`, or as the
-/// `path` of a tool that is none of the recipes'.
+/// How a call that reads a stored result back names it: by `spillover_ref`, as a `uri`, as a file, or
+/// as the `path` of a tool that is none of the recipes'.
 pub(crate) fn reference_argument(call: &Call) -> Option<&str> {
     let path = || {
         let is_reader = Subject::of_tool(&call.name).is_none();
@@ -101,6 +107,7 @@ pub(crate) fn reference_argument(call: &Call) -> Option<&str> {
     };
     call.text("spillover_ref")
         .or_else(|| call.text("uri").map(without_query))
+        .or_else(|| read_path(call))
         .or_else(path)
 }
 
@@ -218,6 +225,8 @@ pub(crate) enum Outcome<'v> {
     Text(&'v ToolText),
     /// The preview of a stored result.
     Stored(Stored<'v>),
+    /// A result that the agent saved to a file.
+    Filed(Filed<'v>),
 }
 
 /// All calls for one subject.
@@ -274,6 +283,7 @@ impl<'v> Seen<'v> {
         let mut found = match outcome(Subject::Diff, path) {
             Some(Outcome::Text(text)) => text.hunks().to_vec(),
             Some(Outcome::Stored(stored)) => stored.hunks.clone(),
+            Some(Outcome::Filed(filed)) => filed.hunks(),
             Some(Outcome::Nothing) | None => Vec::new(),
         };
         let mut add = |text: &str, cuts| {
@@ -286,6 +296,11 @@ impl<'v> Seen<'v> {
             Some(Outcome::Stored(stored)) => {
                 for segment in segments(stored) {
                     add(&segment.text, segment.cuts(stored.size));
+                }
+            }
+            Some(Outcome::Filed(filed)) => {
+                for (text, cuts) in filed.parts() {
+                    add(&text, cuts);
                 }
             }
             Some(Outcome::Nothing) | None => {}
@@ -316,7 +331,11 @@ impl<'v> Seen<'v> {
         match form_of(Some(seen.call), result) {
             Form::Error => {}
             Form::Whole | Form::Slice(_) => entry.outcome = Outcome::Text(result),
-            Form::Preview(_) if matches!(entry.outcome, Outcome::Text(_)) => {}
+            Form::Preview(_) | Form::Saved(_) if matches!(entry.outcome, Outcome::Text(_)) => {}
+            Form::Saved(saved) => {
+                entry.outcome = Outcome::Filed(Filed::new(saved));
+                self.by_reference.insert(&saved.path, index);
+            }
             Form::Preview(preview) => {
                 entry.outcome = Outcome::Stored(Stored::new(preview, result));
                 self.by_reference.insert(&preview.reference, index);
@@ -334,8 +353,14 @@ impl<'v> Seen<'v> {
         let Some(index) = self.by_reference.get(reference) else {
             return;
         };
-        let Outcome::Stored(stored) = &mut self.entries[*index].outcome else {
-            return;
+        let stored = match &mut self.entries[*index].outcome {
+            Outcome::Stored(stored) => stored,
+            Outcome::Filed(filed) => {
+                let answer = seen.result.filter(|result| result.form != Form::Error);
+                filed.take(seen.call, answer.map(|result| &*result.text));
+                return;
+            }
+            Outcome::Nothing | Outcome::Text(_) => return,
         };
         let Some(result) = seen.result else {
             stored.fail(seen.turn, None);
@@ -350,7 +375,7 @@ impl<'v> Seen<'v> {
             }
             // A read tool of someone else's, which returns the bare bytes.
             Form::Whole => Some(Piece::at(asked.start, &result.text)),
-            Form::Error | Form::Preview(_) => None,
+            Form::Error | Form::Preview(_) | Form::Saved(_) => None,
         };
         let new = piece.filter(|piece| {
             let range = piece.range();

@@ -4,15 +4,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use spill_scenario::ModelSpec;
+use spill_scenario::{LlmFault, ModelSpec};
 use spill_tokens::TokenCounter;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::answer::Readings;
+use crate::conversation::Message;
+use crate::error::BadRequest;
+use crate::faults::{Delivery, Faults, delivery_of, refusal_of};
 use crate::journal::LlmCallEntry;
 use crate::model::{Action, Model};
-use crate::reply::{Completion, Refusal, Usage};
-use crate::request::{Message, View};
+use crate::refusal::Refusal;
+use crate::reply::{Completion, Said, Usage};
+use crate::request::{View, Wire};
 use crate::run::MockRun;
 use crate::usage::{Cost, Prefixes, PromptCache, context, result_entry};
 
@@ -29,6 +33,7 @@ pub(crate) struct LlmState {
     costs: Vec<Cost>,
     cache: PromptCache,
     known_results: HashSet<u128>,
+    faults: Faults,
     pub(crate) journal: Vec<LlmCallEntry>,
     pub(crate) parsed_bytes: u64,
 }
@@ -38,6 +43,8 @@ pub(crate) struct LlmState {
 pub(crate) enum Reply {
     Refused(Refusal),
     Completed(Completion, Prefixes),
+    /// A completion that does not reach its client as it should.
+    Spoilt(Completion, Delivery),
 }
 
 impl LlmState {
@@ -49,41 +56,65 @@ impl LlmState {
             costs: Vec::new(),
             cache: PromptCache::default(),
             known_results: HashSet::new(),
+            faults: Faults(Arc::clone(&run.faults)),
             journal: Vec::new(),
             parsed_bytes: 0,
         }
     }
 
     /// Answers one request and journals it.
-    pub(crate) fn answer(&mut self, body: Bytes, tokens: &TokenCounter) -> Reply {
+    pub(crate) fn answer(&mut self, body: Bytes, wire: &Wire, tokens: &TokenCounter) -> Reply {
         let call = self.journal.len() as u64;
-        let earlier = self.last.take();
-        let view = match View::parse_after(body.clone(), earlier) {
+        let view = match self.read(body.clone(), wire, tokens) {
             Ok(view) => view,
             Err(error) => {
                 let refusal = Refusal::invalid_request(&error);
                 self.journal.push(LlmCallEntry {
                     call,
-                    status: refusal.status,
+                    status: wire.dialect.refusal(&refusal).0,
                     request_bytes: body.len() as u64,
                     request_digest: hex(xxh3_128(&body)),
-                    finish_reason: refusal.code.to_owned(),
+                    finish_reason: refusal.code().to_owned(),
                     ..LlmCallEntry::default()
                 });
                 return Reply::Refused(refusal);
             }
         };
-        self.parsed_bytes += view.parsed_bytes;
-        self.costs.truncate(view.reused);
-        for index in self.costs.len()..view.messages.len() {
-            self.costs.push(Cost::of(&view, index, tokens));
-        }
         let prompt = Prefixes::new(&view, &self.costs, tokens);
         let mut entry = self.entry(call, &view);
         let reply = self.reply(&view, prompt, tokens, &mut entry);
         self.journal.push(entry);
         self.last = Some(view);
         reply
+    }
+
+    /// Counts a prompt's tokens; the request is not one of the run's calls.
+    pub(crate) fn prompt_tokens(
+        &mut self,
+        body: Bytes,
+        wire: &Wire,
+        tokens: &TokenCounter,
+    ) -> Result<u64, BadRequest> {
+        let view = self.read(body, wire, tokens)?;
+        let prompt = Prefixes::new(&view, &self.costs, tokens).prompt_tokens();
+        self.last = Some(view);
+        Ok(prompt)
+    }
+
+    /// Reads a request after the last one, and what each of its messages costs.
+    fn read(
+        &mut self,
+        body: Bytes,
+        wire: &Wire,
+        tokens: &TokenCounter,
+    ) -> Result<View, BadRequest> {
+        let view = View::parse_after(body, wire, self.last.take())?;
+        self.parsed_bytes += view.parsed_bytes;
+        self.costs.truncate(view.reused);
+        for index in self.costs.len()..view.messages.len() {
+            self.costs.push(Cost::of(&view, index, tokens));
+        }
+        Ok(view)
     }
 
     /// Feeds the prompt cache with a request whose answer was handed over.
@@ -98,36 +129,84 @@ impl LlmState {
         tokens: &TokenCounter,
         entry: &mut LlmCallEntry,
     ) -> Reply {
+        let fault = self.faults.of_llm(entry.call + 1);
         let prompt_tokens = prompt.prompt_tokens();
-        if prompt_tokens > self.spec.context_window_tokens {
-            let refusal = Refusal::context_length(self.spec.context_window_tokens, prompt_tokens);
-            entry.status = refusal.status;
-            refusal.code.clone_into(&mut entry.finish_reason);
+        if let Some(refusal) = self.refusal(view, prompt_tokens, fault, entry) {
+            entry.status = view.dialect.refusal(&refusal).0;
+            refusal.code().clone_into(&mut entry.finish_reason);
             return Reply::Refused(refusal);
         }
-        let action = self.model.respond(view);
+        let mut action = self.model.respond(view);
+        if let Some(misled) = fault.and_then(|fault| self.model.misled(fault, &action, view)) {
+            entry.fault = fault.map(LlmFault::name);
+            action = misled;
+        }
         if let Action::Call(calls) = &action {
             entry.calls_tools = calls.iter().map(|call| call.name.clone()).collect();
         }
+        let cached = self.cache.use_of(&prompt);
         let usage = Usage {
             prompt_tokens,
-            cached_tokens: self.cache.cached_tokens(&prompt).min(prompt_tokens),
+            cached_tokens: cached.read,
+            written_tokens: cached.written,
             completion_tokens: 0,
         };
         let id = self.model.hash(view.turns(), "reply", 0);
-        let completion = Completion::new(id, view, action, usage, tokens);
+        let mut completion = Completion::new(id, view, action, usage, tokens);
         entry.status = 200;
-        entry.uncached_input_tokens = prompt_tokens - usage.cached_tokens;
-        entry.cache_read_tokens = usage.cached_tokens;
-        entry.output_tokens = completion.usage.completion_tokens;
-        completion
-            .finish_reason()
-            .clone_into(&mut entry.finish_reason);
-        Reply::Completed(completion, prompt)
+        match fault {
+            Some(LlmFault::EmptyChoice) => {
+                completion.said = Said::Nothing;
+                self.spoilt(completion, LlmFault::EmptyChoice, entry)
+            }
+            Some(fault) if delivery_of(fault).spoils() => self.spoilt(completion, fault, entry),
+            Some(_) | None => {
+                entry.uncached_input_tokens = usage.uncached_tokens();
+                entry.cache_read_tokens = usage.cached_tokens;
+                entry.cache_write_tokens = usage.written_tokens;
+                entry.output_tokens = completion.usage.completion_tokens;
+                view.dialect
+                    .finish_reason(&completion)
+                    .clone_into(&mut entry.finish_reason);
+                match fault.map(delivery_of) {
+                    Some(delivery) if delivery != Delivery::Whole => {
+                        entry.fault = fault.map(LlmFault::name);
+                        Reply::Spoilt(completion, delivery)
+                    }
+                    Some(_) | None => Reply::Completed(completion, prompt),
+                }
+            }
+        }
+    }
+
+    /// The refusal of a request that is too large, or that a fault hits so.
+    fn refusal(
+        &self,
+        view: &View,
+        prompt_tokens: u64,
+        fault: Option<LlmFault>,
+        entry: &mut LlmCallEntry,
+    ) -> Option<Refusal> {
+        let window = self.spec.context_window_tokens;
+        if prompt_tokens > window {
+            return Some(Refusal::context_length(window, prompt_tokens));
+        }
+        let planned = refusal_of(fault?, window, prompt_tokens, view.options.stream)?;
+        entry.fault = fault.map(LlmFault::name);
+        Some(planned)
+    }
+
+    /// A reply of which nothing can be used: its tokens are not counted.
+    fn spoilt(&self, completion: Completion, fault: LlmFault, entry: &mut LlmCallEntry) -> Reply {
+        let delivery = delivery_of(fault);
+        entry.fault = Some(fault.name());
+        entry.status = 0;
+        entry.calls_tools.clear();
+        fault.name().clone_into(&mut entry.finish_reason);
+        Reply::Spoilt(completion, delivery)
     }
 
     fn entry(&mut self, call: u64, view: &View) -> LlmCallEntry {
-        let tools = view.options.tools.as_ref().map_or("", |tools| &tools.json);
         let mut new_results = Vec::new();
         // What was taken over from the request before has been seen in it.
         for (index, item) in view.messages.iter().enumerate().skip(view.reused) {
@@ -141,8 +220,8 @@ impl LlmState {
             iteration: view.turns() + 1,
             request_bytes: view.body_bytes(),
             request_digest: hex(view.digest()),
-            tools_digest: hex(xxh3_128(tools.as_bytes())),
-            context: context(&self.costs, tools.len() as u64),
+            tools_digest: hex(xxh3_128(view.options.tools_json().as_bytes())),
+            context: context(&self.costs, &view.options),
             new_results,
             ..LlmCallEntry::default()
         }

@@ -151,6 +151,7 @@ pub(crate) fn mock_run(data: InputData, profile: Profile, model: ModelSpec) -> M
         scenario: "scenario".to_owned(),
         model: Arc::new(model),
         profile,
+        faults: Arc::from([]),
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::mcp::{self, HttpAnswer};
+use crate::mcp::{self, HttpAnswer, Stated};
 use crate::registry::Registry;
 
 /// A mock tool server: MCP over streamable HTTP at `/run/<id>/mcp`, for every run of a registry.
 ///
 /// It answers one request at a time, so each worker has its own. `wiremock` keeps a copy of every
-/// request until [`ToolServer::reset`]. Let the task yield between dropping many of them.
+/// request until [`ToolServer::reset`]. Let the task yield between dropping many of them. It sends
+/// whole bodies at once: the tools of a run whose plan spoils tool calls are at
+/// [`crate::LlmServer::tools_url`].
 pub struct ToolServer {
     server: MockServer,
     registry: Arc<Registry>,
@@ -75,12 +77,12 @@ struct Tools(Arc<Registry>);
 
 impl Respond for Tools {
     fn respond(&self, request: &Request) -> ResponseTemplate {
-        let HttpAnswer { status, body } = self.answer(request);
-        let response = ResponseTemplate::new(status);
-        if body.is_empty() {
+        let answer = self.answer(request);
+        let response = ResponseTemplate::new(answer.status);
+        if answer.body.is_empty() {
             return response;
         }
-        response.set_body_raw(body, "application/json")
+        response.set_body_raw(answer.body, answer.kind)
     }
 }
 
@@ -96,26 +98,20 @@ impl Tools {
         let Some(slot) = slot.filter(|_| is_endpoint) else {
             let what = format!("{} {path} on a tool server", request.method);
             self.0.unscripted(run_id, what);
-            return plain(404);
+            return HttpAnswer::bare(404);
         };
         match request.method.as_str() {
             "POST" => {
-                let version = request.headers.get("mcp-protocol-version");
-                mcp::answer(
-                    &slot,
-                    version.and_then(|version| version.to_str().ok()),
-                    &request.body,
-                )
+                let header = |name: &str| request.headers.get(name)?.to_str().ok();
+                let stated = Stated {
+                    version: header("mcp-protocol-version"),
+                    method: header("mcp-method"),
+                    name: header("mcp-name"),
+                };
+                mcp::answer(&slot, stated, &request.body)
             }
             // No stream of the server's own, and no session to end.
-            _ => plain(405),
+            _ => HttpAnswer::bare(405),
         }
-    }
-}
-
-fn plain(status: u16) -> HttpAnswer {
-    HttpAnswer {
-        status,
-        body: Vec::new(),
     }
 }

@@ -11,9 +11,12 @@ use std::collections::HashSet;
 use spill_tokens::TokenCounter;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::conversation::{Call, Message, Options};
+use crate::dialect::Caching;
 use crate::journal::{ContextBytes, NewResult, ResultForm};
-use crate::request::{Call, Message, View};
+use crate::request::View;
 use crate::result::{Form, ToolText};
+use crate::saved::{FileReader, read_path};
 use crate::seen::{form_of, reference_argument};
 
 /// Tokens that a message costs beside its texts.
@@ -62,7 +65,7 @@ impl Cost {
                 )
             }
             Message::Tool { call_id, result } => {
-                let form = result_form(form_of(call_of(view, index), result));
+                let form = form_in_prompt(view, call_of(view, index), result);
                 (
                     tokens.count(call_id) + result_tokens(result, tokens),
                     result.content_bytes(),
@@ -83,7 +86,7 @@ fn result_tokens(result: &ToolText, tokens: &TokenCounter) -> u64 {
     let header = match &result.form {
         // Escapes stand behind the header line only.
         Form::Slice(slice) => slice.header_bytes().min(text.len()),
-        Form::Whole | Form::Error | Form::Preview(_) => 0,
+        Form::Whole | Form::Error | Form::Preview(_) | Form::Saved(_) => 0,
     };
     let (header, body) = text.split_at(header);
     [result.open, header, body, result.close]
@@ -92,12 +95,18 @@ fn result_tokens(result: &ToolText, tokens: &TokenCounter) -> u64 {
         .sum()
 }
 
-fn result_form(form: &Form) -> ResultForm {
-    match form {
-        Form::Whole => ResultForm::Inline,
+/// In which form a result stands in the prompt, given the call it answers. What an agent's own tool
+/// read from a saved result is a slice of it; where nothing leads to the rest, the result is cut.
+fn form_in_prompt(view: &View, call: Option<&Call>, result: &ToolText) -> ResultForm {
+    match form_of(call, result) {
         Form::Error => ResultForm::Error,
+        Form::Whole if call.is_some_and(|call| read_path(call).is_some()) => ResultForm::Slice,
+        Form::Whole if result.is_cut() => ResultForm::Cut,
+        Form::Whole => ResultForm::Inline,
         Form::Preview(_) => ResultForm::Preview,
         Form::Slice(_) => ResultForm::Slice,
+        Form::Saved(_) if FileReader::of(view.offered()).is_some() => ResultForm::Preview,
+        Form::Saved(_) => ResultForm::Cut,
     }
 }
 
@@ -126,6 +135,7 @@ pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
     let (reference, offset_bytes, stored_bytes) = match form {
         Form::Whole | Form::Error => (asked.map(str::to_owned), None, None),
         Form::Preview(preview) => (Some(preview.reference.clone()), None, Some(preview.size)),
+        Form::Saved(saved) => (Some(saved.path.clone()), None, None),
         Form::Slice(slice) => (
             Some(slice.reference.clone()),
             Some(slice.offset),
@@ -137,7 +147,7 @@ pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
         argument_bytes: call.map_or(0, |call| call.json.len() as u64),
         text_bytes: result.text.len() as u64,
         prompt_bytes: result.content_bytes() as u64,
-        form: result_form(form),
+        form: form_in_prompt(view, call, result),
         reference,
         offset_bytes,
         stored_bytes,
@@ -146,17 +156,20 @@ pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
 }
 
 fn asks_for_range(call: &Call) -> bool {
-    ["range", "offset", "length", "limit"].iter().any(|name| {
-        call.arguments
-            .get(name)
-            .is_some_and(|value| !value.is_null())
-    })
+    ["range", "offset", "length", "limit", "start_line"]
+        .iter()
+        .any(|name| {
+            call.arguments
+                .get(name)
+                .is_some_and(|value| !value.is_null())
+        })
 }
 
 /// Sums the bytes of a request by origin.
-pub(crate) fn context(costs: &[Cost], tool_schema_bytes: u64) -> ContextBytes {
+pub(crate) fn context(costs: &[Cost], options: &Options) -> ContextBytes {
     let mut context = ContextBytes {
-        tool_schema_bytes,
+        tool_schema_bytes: options.tools_json().len() as u64,
+        system_bytes: options.system_text().len() as u64,
         ..ContextBytes::default()
     };
     for cost in costs {
@@ -167,7 +180,7 @@ pub(crate) fn context(costs: &[Cost], tool_schema_bytes: u64) -> ContextBytes {
             Origin::Result(ResultForm::Inline | ResultForm::Error) => {
                 &mut context.inline_result_bytes
             }
-            Origin::Result(ResultForm::Preview) => &mut context.preview_bytes,
+            Origin::Result(ResultForm::Preview | ResultForm::Cut) => &mut context.preview_bytes,
             Origin::Result(ResultForm::Slice) => &mut context.read_back_bytes,
         };
         *part += cost.bytes;
@@ -176,27 +189,44 @@ pub(crate) fn context(costs: &[Cost], tool_schema_bytes: u64) -> ContextBytes {
 }
 
 /// A prompt as the prompt cache sees it: its prefixes that end with a message, by hash, with the
-/// tokens up to there. The tool list is part of each.
+/// tokens up to there. The tool list and what stands beside the messages are part of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Prefixes {
     ends: Vec<(u128, u64)>,
+    caching: Caching,
+    /// Which of them the request marks, where caching goes by marks.
+    marks: Vec<usize>,
 }
 
 impl Prefixes {
     pub(crate) fn new(view: &View, costs: &[Cost], tokens: &TokenCounter) -> Self {
-        let tools = view.options.tools.as_ref().map_or("", |tools| &tools.json);
+        let (tools, system) = (view.options.tools_json(), view.options.system_text());
         let mut hash = xxh3_128(tools.as_bytes());
         let mut sum = tokens.count(tools);
-        let ends = view.messages.iter().zip(costs).map(|(item, cost)| {
-            let mut both = [0; 32];
-            both[..16].copy_from_slice(&hash.to_le_bytes());
-            both[16..].copy_from_slice(&item.hash.to_le_bytes());
-            hash = xxh3_128(&both);
+        if !system.is_empty() {
+            hash = chained(hash, xxh3_128(system.as_bytes()));
+            sum += MESSAGE_TOKENS + tokens.count(system);
+        }
+        let caching = view.dialect.caching();
+        let mut ends = Vec::with_capacity(costs.len() + 1);
+        let mut marks = Vec::new();
+        if caching == Caching::Marked {
+            ends.push((hash, sum));
+            marks.extend(view.options.marks_head.then_some(0));
+        }
+        for (item, cost) in view.messages.iter().zip(costs) {
+            hash = chained(hash, item.hash);
             sum += cost.tokens;
-            (hash, sum)
-        });
+            marks.extend(item.is_marked.then_some(ends.len()));
+            ends.push((hash, sum));
+        }
+        if view.options.marks_end {
+            marks.push(ends.len() - 1);
+        }
         Self {
-            ends: ends.collect(),
+            ends,
+            caching,
+            marks,
         }
     }
 
@@ -204,6 +234,27 @@ impl Prefixes {
     pub(crate) fn prompt_tokens(&self) -> u64 {
         self.ends.last().map_or(0, |(_, tokens)| *tokens) + PRIMING_TOKENS
     }
+
+    /// Tokens up to the last mark, where that is enough to be cached.
+    fn marked(&self) -> Option<(usize, u64)> {
+        let last = *self.marks.last()?;
+        let tokens = self.ends[last].1;
+        (tokens >= CACHE_MINIMUM_TOKENS).then_some((last, tokens))
+    }
+}
+
+fn chained(hash: u128, next: u128) -> u128 {
+    let mut both = [0; 32];
+    both[..16].copy_from_slice(&hash.to_le_bytes());
+    both[16..].copy_from_slice(&next.to_le_bytes());
+    xxh3_128(&both)
+}
+
+/// Tokens of a prompt that the cache had, and that were written to it and billed apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheUse {
+    pub(crate) read: u64,
+    pub(crate) written: u64,
 }
 
 /// The prompt prefixes of a run's completed requests.
@@ -213,25 +264,61 @@ pub(crate) struct PromptCache {
 }
 
 impl PromptCache {
-    /// Tokens of the longest known prefix, in whole blocks; 0 below the minimum.
-    pub(crate) fn cached_tokens(&self, prompt: &Prefixes) -> u64 {
-        let longest = prompt
-            .ends
-            .iter()
+    /// What of a prompt is known: the longest known prefix.
+    pub(crate) fn use_of(&self, prompt: &Prefixes) -> CacheUse {
+        match prompt.caching {
+            Caching::Automatic => CacheUse {
+                read: self.in_blocks(prompt),
+                written: 0,
+            },
+            Caching::Marked => self.up_to_marks(prompt),
+        }
+    }
+
+    fn longest(&self, ends: &[(u128, u64)]) -> u64 {
+        let known = |(hash, _): &&(u128, u64)| self.known.contains(hash);
+        ends.iter()
             .rev()
-            .find(|(hash, _)| self.known.contains(hash));
-        let tokens = longest.map_or(0, |(_, tokens)| *tokens);
+            .find(known)
+            .map_or(0, |(_, tokens)| *tokens)
+    }
+
+    /// Whole blocks; 0 below the minimum.
+    fn in_blocks(&self, prompt: &Prefixes) -> u64 {
+        let tokens = self.longest(&prompt.ends);
         if tokens < CACHE_MINIMUM_TOKENS {
             return 0;
         }
         tokens - tokens % CACHE_BLOCK_TOKENS
     }
 
-    /// Remembers a completed request. A known prefix came with all shorter ones.
+    /// Everything up to the last mark is read or else written.
+    fn up_to_marks(&self, prompt: &Prefixes) -> CacheUse {
+        let Some((last, tokens)) = prompt.marked() else {
+            return CacheUse::default();
+        };
+        let read = self.longest(&prompt.ends[..=last]);
+        CacheUse {
+            read,
+            written: tokens - read,
+        }
+    }
+
+    /// Remembers a completed request. Where every prefix is kept, a known one came with all shorter
+    /// ones.
     pub(crate) fn feed(&mut self, prompt: &Prefixes) {
-        for (hash, _) in prompt.ends.iter().rev() {
-            if !self.known.insert(*hash) {
-                return;
+        match prompt.caching {
+            Caching::Automatic => {
+                for (hash, _) in prompt.ends.iter().rev() {
+                    if !self.known.insert(*hash) {
+                        return;
+                    }
+                }
+            }
+            Caching::Marked => {
+                let marked = prompt.marks.iter().map(|mark| prompt.ends[*mark]);
+                let kept = marked.filter(|(_, tokens)| *tokens >= CACHE_MINIMUM_TOKENS);
+                self.known.extend(kept.map(|(hash, _)| hash));
             }
         }
     }

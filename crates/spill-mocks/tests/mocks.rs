@@ -1,5 +1,12 @@
 //! The mock servers over real sockets: raw HTTP, and the official MCP client.
 
+#[path = "wire/dialects.rs"]
+mod dialects;
+#[path = "wire/eras.rs"]
+mod eras;
+#[path = "wire/faults.rs"]
+mod faults;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,6 +65,7 @@ fn run(run_id: &str) -> MockRun {
             composite: false,
         }),
         profile: Profile::Selective,
+        faults: Arc::from([]),
     }
 }
 
@@ -330,27 +338,6 @@ async fn initialize_answers_with_a_version_that_both_speak() {
         assert_eq!(status, 200);
         assert_eq!(answer["result"]["protocolVersion"], answered);
     }
-}
-
-#[tokio::test]
-async fn requests_of_the_later_era_get_a_4xx() {
-    let mocks = Mocks::start().await;
-    let discover = mocks.mcp(&rpc("server/discover", &json!({})), None).await;
-    assert_eq!(discover.0, 400);
-    let by_header = mocks
-        .mcp(&rpc("tools/list", &json!({})), Some("2026-07-28"))
-        .await;
-    assert_eq!(by_header.0, 400);
-    let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
-    assert_eq!(mocks.mcp(&rpc("tools/list", &meta), None).await.0, 400);
-    assert_eq!(
-        mocks
-            .mcp(&rpc("tools/list", &json!({})), Some("2025-06-18"))
-            .await
-            .0,
-        200
-    );
-    assert!(mocks.registry.finish("r1").unscripted.is_empty());
 }
 
 #[tokio::test]

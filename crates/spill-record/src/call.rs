@@ -53,6 +53,8 @@ pub enum ToolResultForm {
     Slice,
     /// As an error.
     Error,
+    /// In parts, and no offered tool leads to the rest: the simulated model could not go on from there.
+    Cut,
 }
 
 /// One tool result that a request carries for the first time.
@@ -85,7 +87,7 @@ pub struct CallRecord {
     pub call: u64,
     /// Assistant turns before this request, plus one.
     pub iteration: u64,
-    /// HTTP status of the answer.
+    /// HTTP status of the answer; 0 when a planned fault left none that a client can use.
     pub status: u16,
     /// Tokens; all zero for a request that was refused.
     pub tokens: PromptTokens,

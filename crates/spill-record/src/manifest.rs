@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash::digest;
-use crate::run::Class;
+use crate::run::{Class, EndReason};
 use crate::shard::Shard;
 
 /// How much of the plan a run folder is meant to hold.
@@ -152,6 +152,12 @@ pub struct ModelRecord {
     pub step_timeout_ms: u64,
     /// Time for one process.
     pub run_timeout_ms: u64,
+    /// Faults that the mock servers are to have, one a line; none in most plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// How a run that they hit is to end; every run where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_end: Option<EndReason>,
 }
 
 /// The acceptance rules' limits.

@@ -91,6 +91,8 @@ pub enum EndReason {
     MockUnavailable,
     /// The subject's own figures contradict the servers' journal.
     Mismatch,
+    /// The run ended otherwise than its scenario expects, or a planned fault never came to pass.
+    UnexpectedEnd,
     /// The search for leaks could not be trusted: a planted control token was not found.
     LeakCheckFailed,
     /// The runner could not start or watch the subject.
@@ -114,6 +116,7 @@ impl EndReason {
             Self::BadSettings => "bad_settings",
             Self::MockUnavailable => "mock_unavailable",
             Self::Mismatch => "mismatch",
+            Self::UnexpectedEnd => "unexpected_end",
             Self::LeakCheckFailed => "leak_check_failed",
             Self::LaunchFailed => "launch_failed",
         }
@@ -271,6 +274,9 @@ pub struct RunRecord {
     pub prompt_digest: Option<String>,
     /// Digest over the tool lists offered, in order.
     pub offered_tools_digest: Option<String>,
+    /// Planned faults that came to pass, in order: server, number of the call, kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
     /// The settings that the subject reports to have used.
     pub effective_settings: Option<Value>,
     /// What went wrong, without result content.

@@ -139,6 +139,7 @@ fn run(run_id: &str) -> RunRecord {
         large_file_facts_expected: Some(0),
         large_file_facts_found: Some(0),
         missed_facts: vec!["f1".to_owned()],
+        faults: Vec::new(),
         unfounded_findings: Some(0),
         quality: Some(0.5),
         files_written: Some(0),

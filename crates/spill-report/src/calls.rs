@@ -95,7 +95,10 @@ impl Calls {
                     ToolResultForm::Inline => {
                         *sizes.entry(result.prompt_bytes).or_insert(0) += 1;
                     }
-                    ToolResultForm::Preview | ToolResultForm::Slice | ToolResultForm::Error => {}
+                    ToolResultForm::Preview
+                    | ToolResultForm::Slice
+                    | ToolResultForm::Error
+                    | ToolResultForm::Cut => {}
                 }
             }
         }

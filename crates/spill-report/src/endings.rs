@@ -65,6 +65,7 @@ fn class(reason: EndReason) -> &'static str {
         | EndReason::BadSettings => "the subject's",
         EndReason::MockUnavailable
         | EndReason::Mismatch
+        | EndReason::UnexpectedEnd
         | EndReason::LeakCheckFailed
         | EndReason::LaunchFailed => "the harness's",
     }

@@ -124,6 +124,7 @@ fn result(result: &ToolCallRecord) -> String {
             format!("{stored} bytes of {reference} read back from {offset}")
         }
         ToolResultForm::Error => format!("{tool}: error of {size} bytes"),
+        ToolResultForm::Cut => format!("{tool}: cut to {size} bytes, with no way to the rest"),
     }
 }
 
@@ -171,7 +172,7 @@ fn stored(calls: &[CallRecord], most: usize) -> Vec<StoredRow> {
                     let from = result.offset_bytes.unwrap_or(0);
                     entry.ranges.push((from, from.saturating_add(bytes)));
                 }
-                ToolResultForm::Inline | ToolResultForm::Error => {}
+                ToolResultForm::Inline | ToolResultForm::Error | ToolResultForm::Cut => {}
             }
         }
     }

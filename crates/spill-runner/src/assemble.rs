@@ -13,6 +13,7 @@ use spill_scenario::Fact;
 
 use crate::call_record::call_record;
 use crate::execute::FinishedRun;
+use crate::expected::Expected;
 use crate::process::Finished;
 use crate::score::{Score, score};
 use crate::step_result::StepResult;
@@ -25,6 +26,7 @@ pub(crate) struct Identity<'a> {
     pub(crate) facts: &'a [Fact],
     pub(crate) subject: &'a str,
     pub(crate) model: &'a str,
+    pub(crate) expected: Option<Expected>,
 }
 
 /// How the process ended, seen from outside.
@@ -98,6 +100,15 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         let why = format!("a mock server was asked for something outside its script: {request}");
         fault = Some((EndReason::MockUnavailable, why));
     }
+    record.faults = faults_of(&seen.journal);
+    let otherwise = identity
+        .expected
+        .and_then(|expected| expected.missed_by(record.end_reason, record.faults.len()));
+    if fault.is_none()
+        && let Some(why) = otherwise
+    {
+        fault = Some((EndReason::UnexpectedEnd, why));
+    }
     if let Some((reason, why)) = fault {
         end(&mut record, Outcome::Infrastructure, reason, Some(why));
         record.quality = None;
@@ -109,6 +120,19 @@ fn end(record: &mut RunRecord, outcome: Outcome, reason: EndReason, error: Optio
     record.outcome = outcome;
     record.end_reason = reason;
     record.error = error;
+}
+
+/// The faults that came to pass, server by server.
+fn faults_of(journal: &Journal) -> Vec<String> {
+    let llm = journal.llm.iter().filter_map(|call| {
+        let fault = call.fault?;
+        Some(format!("llm {} {fault}", call.call + 1))
+    });
+    let tools = (1..).zip(&journal.tools).filter_map(|(number, call)| {
+        let fault = call.fault?;
+        Some(format!("tools {number} {fault}"))
+    });
+    llm.chain(tools).collect()
 }
 
 /// A record in which nothing is known yet but what the plan says.
@@ -168,6 +192,7 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         large_file_facts_expected: None,
         large_file_facts_found: None,
         missed_facts: Vec::new(),
+        faults: Vec::new(),
         unfounded_findings: None,
         quality: None,
         files_written: None,

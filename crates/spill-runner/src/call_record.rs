@@ -48,6 +48,7 @@ fn tool_call_record(result: &NewResult) -> ToolCallRecord {
             ResultForm::Preview => ToolResultForm::Preview,
             ResultForm::Slice => ToolResultForm::Slice,
             ResultForm::Error => ToolResultForm::Error,
+            ResultForm::Cut => ToolResultForm::Cut,
         },
         reference: result.reference.clone(),
         offset_bytes: result.offset_bytes,

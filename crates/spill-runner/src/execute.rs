@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
 use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, digest_parts};
-use spill_scenario::{ModelSpec, Plan, Profile, Scenario, ServedInput};
+use spill_scenario::{FaultKind, ModelSpec, Plan, PlannedFault, Profile, Scenario, ServedInput};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::assemble::{Identity, ProcessEnd, Seen, assemble};
+use crate::expected::Expected;
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
 use crate::step_result;
@@ -307,6 +308,8 @@ impl Worker {
         let shared = &*self.shared;
         let input = &shared.inputs[&(planned.scenario.clone(), planned.input.clone())];
         let scenario = shared.scenario(&planned.scenario);
+        let faults: Arc<[PlannedFault]> =
+            scenario.faults_of(planned.seed, planned.repetition).into();
         shared.registry.register(MockRun {
             run_id: planned.run_id.clone(),
             recipe: scenario.recipe,
@@ -315,8 +318,16 @@ impl Worker {
             scenario: planned.scenario.clone(),
             model: shared.models[&planned.scenario].clone(),
             profile: Profile::parse(&planned.profile).expect("the plan draws known profiles"),
+            faults: Arc::clone(&faults),
         });
-        let watched = self.process(planned, scenario, tools, &input.needles).await;
+        let tools_url = if spoils_tools(&faults) {
+            self.llm.tools_url(&planned.run_id)
+        } else {
+            tools.url(&planned.run_id)
+        };
+        let watched = self
+            .process(planned, scenario, &tools_url, &input.needles)
+            .await;
         let journal = shared.registry.finish(&planned.run_id);
         tools.reset().await;
         let (end, finished, traces) = match watched {
@@ -343,6 +354,7 @@ impl Worker {
             facts,
             subject: &shared.options.subject.name(),
             model: &scenario.model.name,
+            expected: Expected::of(scenario, &faults),
         };
         Some(assemble(
             &identity,
@@ -359,7 +371,7 @@ impl Worker {
         &self,
         planned: &PlannedRun,
         scenario: &Scenario,
-        tools: &ToolServer,
+        tools_url: &str,
         needles: &Needles,
     ) -> io::Result<Watched> {
         let options = &self.shared.options;
@@ -368,7 +380,7 @@ impl Worker {
             .join(format!("{}-{}", self.number, planned.run_id));
         let dirs = RunDirs::create(root)?;
         let job = dirs.harness_file("job.json");
-        std::fs::write(&job, self.job(planned, scenario, tools))?;
+        std::fs::write(&job, self.job(planned, scenario, tools_url))?;
         let env = &self.shared.environments[&planned.configuration];
         let state = if process::declares_state(env) {
             State::Declared
@@ -408,18 +420,24 @@ impl Worker {
         })
     }
 
-    fn job(&self, planned: &PlannedRun, scenario: &Scenario, tools: &ToolServer) -> Vec<u8> {
-        let job = serde_json::json!({
+    fn job(&self, planned: &PlannedRun, scenario: &Scenario, tools_url: &str) -> Vec<u8> {
+        let mut job = serde_json::json!({
             "stepId": scenario.name,
             "model": scenario.model.name,
             "system": scenario.system,
             "prompt": scenario.prompt,
             "llmUrl": self.llm.base_url(&planned.run_id),
-            "mcpUrl": tools.url(&planned.run_id),
+            "mcpUrl": tools_url,
             "apiKey": planned.run_id,
             "iterationLimit": scenario.limits.iteration_limit,
             "stepTimeoutMs": scenario.limits.step_timeout_ms,
         });
+        if let Some(most) = scenario.limits.max_retries {
+            job["maxRetries"] = most.into();
+        }
+        if let Some(base) = scenario.limits.retry_base_ms {
+            job["retryBaseMs"] = base.into();
+        }
         job.to_string().into_bytes()
     }
 }
@@ -431,6 +449,14 @@ enum Watched {
         traces: Result<crate::watch::Traces, String>,
     },
     Cancelled,
+}
+
+/// Whether tool calls are to be spoilt, which takes a server that can cut connections.
+fn spoils_tools(faults: &[PlannedFault]) -> bool {
+    faults.iter().any(|fault| match fault.kind {
+        FaultKind::Llm(_) => false,
+        FaultKind::Tools(_) => true,
+    })
 }
 
 /// Reads how a process that ended on its own did.

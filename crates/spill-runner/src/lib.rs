@@ -10,6 +10,7 @@
 mod assemble;
 mod call_record;
 mod execute;
+mod expected;
 mod launcher;
 mod leaks;
 mod probe;

@@ -19,6 +19,7 @@ pub mod defaults;
 mod diff;
 mod document_file;
 mod error;
+mod fault;
 mod file;
 mod generate;
 mod input;
@@ -36,6 +37,7 @@ mod fixture_tests;
 pub use builtin::{built_in, load};
 pub use canary::{CANARY_LEN, is_canary, plant, strip_canaries, weave};
 pub use error::{Place, ScenarioError};
+pub use fault::{Expect, Fault, FaultKind, LlmFault, PlannedFault, ToolFault};
 pub use file::configurations_of;
 pub use input::{
     ChangedFile, Document, Fact, Input, InputData, LIST_OF_TABLES, Recipe, Table, TableFormat,
@@ -49,4 +51,6 @@ pub use scenario::{
 };
 pub use served::{ServedInput, canary_seed, list_bytes};
 pub use size::parse_size;
-pub use spill_record::{Class, ConfigurationRole, FactPlace, FactsOrigin, RulesRecord, Stage};
+pub use spill_record::{
+    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, RulesRecord, Stage,
+};

@@ -215,6 +215,16 @@ fn hash_of(record: &PlanRecord, scenarios: &[Scenario], base_seed: u64) -> Strin
         parts.push(scenario.model.max_findings.to_string());
         parts.push(digest_of(scenario.model.patterns.iter()));
         parts.push(scenario.model.composite.to_string());
+        if let Some(expect) = scenario.expect {
+            parts.push(format!("otherwise {}", expect.otherwise.as_str()));
+        }
+        let limits = &scenario.limits;
+        if limits.max_retries.is_some() || limits.retry_base_ms.is_some() {
+            parts.push(format!(
+                "{:?} {:?}",
+                limits.max_retries, limits.retry_base_ms
+            ));
+        }
         for input in &scenario.inputs {
             parts.push(digest_of(input.facts.iter().map(|fact| &fact.expect)));
         }
@@ -323,12 +333,15 @@ fn execution_order(runs: &[PlannedRun], width: usize, base_seed: u64) -> Vec<usi
 /// Returns the runs of the extra pairs that show the decision under each pure profile: for each
 /// input and each profile that none of its repetitions drew, one pair, in plan order.
 ///
+/// A scenario that expects an end of its runs is about that end and has none.
+///
 /// Their ids are their own, their repetitions go on counting after the plan's, and their seeds are
 /// those of these repetitions.
 #[must_use]
 pub fn sensitivity_runs(plan: &Plan) -> Vec<PlannedRun> {
     let mut runs = Vec::new();
-    for scenario in &plan.scenarios {
+    let judged = plan.scenarios.iter().filter(|one| one.expect.is_none());
+    for scenario in judged {
         for input in &scenario.inputs {
             let drawn = |profile: Profile| {
                 plan.record.runs.iter().any(|run| {

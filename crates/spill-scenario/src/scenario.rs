@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use spill_record::{ConfigurationRecord, ConfigurationRole, ModelRecord, RulesRecord};
 
+use crate::fault::{Expect, Fault, PlannedFault};
 use crate::input::{Input, Recipe};
 
 /// How the simulated model deals with a stored result.
@@ -90,6 +91,10 @@ pub struct Limits {
     pub run_timeout_ms: u64,
     /// Runs of one plan at most.
     pub max_runs: u64,
+    /// How often a subject repeats a call that failed in passing; `None` leaves it to the subject.
+    pub max_retries: Option<u32>,
+    /// How long it waits before the first repetition; `None` leaves it to the subject.
+    pub retry_base_ms: Option<u64>,
 }
 
 /// The policy of a configuration that names none.
@@ -166,9 +171,22 @@ pub struct Scenario {
     pub repetitions: u32,
     /// The acceptance rules' limits.
     pub rules: RulesRecord,
+    /// Faults of the mock servers.
+    pub faults: Vec<Fault>,
+    /// How its runs are to end; without it, any end is evidence.
+    pub expect: Option<Expect>,
 }
 
 impl Scenario {
+    /// Returns the faults of the pair with this seed and repetition: the same for all its runs.
+    #[must_use]
+    pub fn faults_of(&self, seed: u64, repetition: u32) -> Vec<PlannedFault> {
+        let faults = self.faults.iter().enumerate();
+        faults
+            .filter_map(|(place, fault)| fault.planned(place, seed, repetition))
+            .collect()
+    }
+
     /// Returns the assumptions of this scenario as a manifest holds them.
     #[must_use]
     pub fn model_record(&self) -> ModelRecord {
@@ -189,6 +207,8 @@ impl Scenario {
             iteration_limit: self.limits.iteration_limit,
             step_timeout_ms: self.limits.step_timeout_ms,
             run_timeout_ms: self.limits.run_timeout_ms,
+            faults: self.faults.iter().map(Fault::describe).collect(),
+            expected_end: self.expect.map(|expect| expect.end_reason),
         }
     }
 }

@@ -84,6 +84,7 @@ fn decided_by_seed(record: &RunRecord) -> bool {
         | EndReason::BadSettings
         | EndReason::MockUnavailable
         | EndReason::Mismatch
+        | EndReason::UnexpectedEnd
         | EndReason::LeakCheckFailed
         | EndReason::LaunchFailed => false,
     }

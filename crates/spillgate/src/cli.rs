@@ -280,6 +280,9 @@ pub(crate) struct MockArgs {
     /// Loopback address of the mock tool server
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) tools_listen: SocketAddr,
+    /// Serve the tools alone, on standard input and output, in place of both servers
+    #[arg(long, conflicts_with_all = ["listen", "tools_listen"])]
+    pub(crate) stdio: bool,
 }
 
 #[derive(Debug, Args)]

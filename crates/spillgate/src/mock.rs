@@ -1,5 +1,6 @@
 //! `mock`: the mock servers alone.
 
+use std::io::BufRead;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,6 +17,10 @@ const RUN_ID: &str = "mock";
 
 pub(crate) fn run(args: &MockArgs) -> Result<u8, Failure> {
     let run = mock_run(args).map_err(|error| Failure::usage(VERB, error))?;
+    if args.stdio {
+        serve_stdio(run).map_err(|error| Failure::usage(VERB, error))?;
+        return Ok(0);
+    }
     for address in [args.listen, args.tools_listen] {
         check_loopback(address).map_err(|error| Failure::usage(VERB, error))?;
     }
@@ -74,11 +79,36 @@ fn mock_run(args: &MockArgs) -> anyhow::Result<MockRun> {
         scenario: scenario.name.clone(),
         model: Arc::new(scenario.model.clone()),
         profile,
+        faults: scenario.faults_of(args.seed, 0).into(),
     })
+}
+
+/// Answers each line of standard input with one of standard output, until the input ends.
+fn serve_stdio(run: MockRun) -> anyhow::Result<()> {
+    let registry = Registry::new(Arc::default());
+    registry.register(run);
+    for line in std::io::stdin().lock().split(b'\n') {
+        let line = line.context("standard input cannot be read")?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        if let Some(answer) = registry.tools_message(RUN_ID, &line) {
+            out::line(format_args!("{}", String::from_utf8_lossy(&answer)));
+        }
+        anyhow::ensure!(
+            !out::lost(),
+            "an answer cannot be printed (give standard output a place)"
+        );
+    }
+    Ok(())
 }
 
 async fn serve(args: &MockArgs, run: MockRun) -> anyhow::Result<()> {
     let registry = Arc::new(Registry::new(Arc::default()));
+    let spoils_tools = run
+        .faults
+        .iter()
+        .any(|fault| fault.kind.server() == "tools");
     registry.register(run);
     let in_use = |address: SocketAddr, flag: &str| {
         format!("cannot listen on {address} (give {flag} a free port, or port 0 for any)")
@@ -90,7 +120,13 @@ async fn serve(args: &MockArgs, run: MockRun) -> anyhow::Result<()> {
         .await
         .with_context(|| in_use(args.tools_listen, "--tools-listen"))?;
     out::line(format_args!("llm {}", llm.base_url(RUN_ID)));
-    out::line(format_args!("tools {}", tools.url(RUN_ID)));
+    let tools_url = if spoils_tools {
+        llm.tools_url(RUN_ID)
+    } else {
+        tools.url(RUN_ID)
+    };
+    out::line(format_args!("tools {tools_url}"));
+    out::line(format_args!("root {}", llm.root_url(RUN_ID)));
     anyhow::ensure!(
         !out::lost(),
         "the addresses cannot be printed (give standard output a place)"

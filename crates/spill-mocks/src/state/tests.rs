@@ -7,7 +7,8 @@ use spill_tokens::Tokenizer;
 
 use super::*;
 use crate::journal::ResultForm;
-use crate::model::respond;
+use crate::model::{ToolCall, respond};
+use crate::reply::{NamedCall, Said};
 use crate::testing::{Agent, document, mock_run, review, spec};
 
 /// One token for each four bytes, so that these tests need no vocabulary.
@@ -29,8 +30,21 @@ fn counter() -> TokenCounter {
 
 fn action(reply: Reply) -> Action {
     match reply {
-        Reply::Completed(completion, _) => completion.action,
+        Reply::Completed(completion, _) => match completion.said {
+            Said::Answer(text) => Action::Answer(text),
+            Said::Calls(calls) => Action::Call(calls.into_iter().map(called).collect()),
+            Said::Nothing => panic!("a reply without a choice"),
+        },
+        Reply::Spoilt(_, delivery) => panic!("{delivery:?}"),
         Reply::Refused(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+fn called(call: NamedCall) -> ToolCall {
+    ToolCall {
+        id: call.id,
+        name: call.name,
+        arguments: call.arguments,
     }
 }
 
@@ -49,10 +63,10 @@ fn check_stateless(run: &MockRun, bodies: &[String]) {
     let mut state = LlmState::new(run, Arc::default());
     for (number, body) in bodies.iter().enumerate() {
         let alone = respond(&View::parse(body.as_bytes()).expect("a request"), run);
-        let kept = action(state.answer(body.clone().into(), &tokens));
+        let kept = action(state.answer(body.clone().into(), &Wire::default(), &tokens));
         assert_eq!(kept, alone, "request {number}");
         let mut fresh = LlmState::new(run, Arc::default());
-        fresh.answer(body.clone().into(), &tokens);
+        fresh.answer(body.clone().into(), &Wire::default(), &tokens);
         let (kept, fresh) = (state.journal.last(), fresh.journal.last());
         let figures = |entry: Option<&LlmCallEntry>| {
             let entry = entry.expect("an entry");
@@ -102,9 +116,15 @@ fn a_request_that_is_none_does_not_disturb_the_next() {
     let mut state = LlmState::new(&run, Arc::default());
     for body in bodies(&run, usize::MAX) {
         let cut = Bytes::from(body[..body.len() - 1].to_owned());
-        assert!(matches!(state.answer(cut, &tokens), Reply::Refused(_)));
+        assert!(matches!(
+            state.answer(cut, &Wire::default(), &tokens),
+            Reply::Refused(_)
+        ));
         let alone = respond(&View::parse(body.as_bytes()).expect("a request"), &run);
-        assert_eq!(action(state.answer(body.into(), &tokens)), alone);
+        assert_eq!(
+            action(state.answer(body.into(), &Wire::default(), &tokens)),
+            alone
+        );
     }
     let refused = state
         .journal
@@ -132,7 +152,11 @@ fn work(slice_bytes: u64) -> [u64; 6] {
     let mut sizes = Vec::new();
     Agent::new(&run, 20_000).run(|body| {
         sizes.push(body.len() as u64);
-        action(state.answer(Bytes::copy_from_slice(body.as_bytes()), &tokens))
+        action(state.answer(
+            Bytes::copy_from_slice(body.as_bytes()),
+            &Wire::default(),
+            &tokens,
+        ))
     });
     [
         sizes.len() as u64,
@@ -170,7 +194,7 @@ fn check_refused(window: u64, prompt: u64, status: u16) {
     let run = mock_run(review(), Profile::Selective, model);
     let mut state = LlmState::new(&run, Arc::default());
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "x".repeat(400)}]});
-    state.answer(body.to_string().into(), &counter());
+    state.answer(body.to_string().into(), &Wire::default(), &counter());
     let entry = &state.journal[0];
     assert_eq!(entry.status, status, "{entry:?}");
     let counted = if status == 200 { prompt } else { 0 };
@@ -199,7 +223,7 @@ fn completed_requests_alone_feed_the_prompt_cache() {
     let tokens = counter();
     let mut state = LlmState::new(&run, Arc::default());
     let mut cached = |body: Bytes, is_completed: bool| {
-        let reply = state.answer(body, &tokens);
+        let reply = state.answer(body, &Wire::default(), &tokens);
         if let (Reply::Completed(_, prompt), true) = (&reply, is_completed) {
             state.complete(prompt);
         }
@@ -229,7 +253,8 @@ fn a_changed_tool_list_is_a_new_prompt() {
         let body = format!(
             r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}],"tools":{tools}}}"#
         );
-        let Reply::Completed(_, prompt) = state.answer(body.into(), &tokens) else {
+        let Reply::Completed(_, prompt) = state.answer(body.into(), &Wire::default(), &tokens)
+        else {
             panic!()
         };
         state.complete(&prompt);
@@ -244,8 +269,8 @@ fn the_journal_names_each_new_result_once_and_sums_context_by_origin() {
     let tokens = counter();
     let mut state = LlmState::new(&run, Arc::default());
     for body in bodies(&run, 20_000) {
-        state.answer(body.clone().into(), &tokens);
-        state.answer(body.into(), &tokens);
+        state.answer(body.clone().into(), &Wire::default(), &tokens);
+        state.answer(body.into(), &Wire::default(), &tokens);
     }
     let lines: Vec<String> = state
         .journal
@@ -289,7 +314,7 @@ fn check_sums(name: &str, options: &serde_json::Value) {
     let mut state = LlmState::new(&run, Arc::default());
     let mut agent = Agent::new(&run, usize::MAX);
     agent.policy = Some(crate::testing::policy(name, options));
-    agent.run(|body| action(state.answer(body.to_owned().into(), &tokens)));
+    agent.run(|body| action(state.answer(body.to_owned().into(), &Wire::default(), &tokens)));
     let of_form = |form: ResultForm| {
         let entries = state.journal.iter().flat_map(|entry| &entry.new_results);
         entries.filter(move |result| result.form == form)
@@ -428,7 +453,7 @@ proptest! {
             .collect();
         let body = json!({"model": "m", "messages": messages, "tools": tools}).to_string();
         let tokens = counter();
-        match action(LlmState::new(&run, Arc::default()).answer(body.into(), &tokens)) {
+        match action(LlmState::new(&run, Arc::default()).answer(body.into(), &Wire::default(), &tokens)) {
             Action::Call(calls) => prop_assert!((1..=2).contains(&calls.len())),
             Action::Answer(text) => prop_assert!(!text.is_empty() && text.lines().count() == 1),
         }

@@ -29,7 +29,10 @@ pub(crate) fn calls_of(run: &RunRecord, names: &Names<'_>) -> Vec<CallRecord> {
         argument_bytes: 20,
         prompt_bytes: match form {
             ToolResultForm::Inline => large,
-            ToolResultForm::Preview | ToolResultForm::Slice | ToolResultForm::Error => 2_000,
+            ToolResultForm::Preview
+            | ToolResultForm::Slice
+            | ToolResultForm::Error
+            | ToolResultForm::Cut => 2_000,
         },
         form,
         reference: bytes.map(|_| names.reference.to_owned()),
@@ -55,7 +58,7 @@ pub(crate) fn calls_of(run: &RunRecord, names: &Names<'_>) -> Vec<CallRecord> {
     let calls = (0u64..).zip(news).map(|(call, new_results)| {
         for new in &new_results {
             match new.form {
-                ToolResultForm::Inline | ToolResultForm::Error => {
+                ToolResultForm::Inline | ToolResultForm::Error | ToolResultForm::Cut => {
                     context.inline_result_bytes += new.prompt_bytes;
                 }
                 ToolResultForm::Preview => context.preview_bytes += new.prompt_bytes,

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::SourceText;
 use super::configurations::configurations;
+use super::faults::{expect, faults};
 use super::inputs::{self, Folder};
 use super::raw::{RawLimits, RawModel, RawRules, RawScenario, Size};
 use super::source::nearest;
@@ -38,6 +39,8 @@ pub(super) fn scenario(
     let model = model(source, &raw.model, recipe)?;
     let limits = limits(source, &raw.limits)?;
     let rules = rules(source, &raw.rules)?;
+    let faults = faults(source, &raw.fault)?;
+    let expect = expect(source, raw.expect.as_ref())?;
     let inputs_count = raw.inputs.get_ref().len();
     if inputs_count == 0 {
         return Err(source.invalid(
@@ -84,6 +87,8 @@ pub(super) fn scenario(
         configurations,
         repetitions,
         rules,
+        faults,
+        expect,
     })
 }
 
@@ -234,6 +239,8 @@ fn limits(source: &SourceText<'_>, raw: &RawLimits) -> Checked<Limits> {
             defaults::RUN_TIMEOUT_MS,
         )?,
         max_runs: number(&raw.max_runs, "max_runs", defaults::MAX_RUNS)?,
+        max_retries: raw.max_retries.as_ref().map(|number| *number.get_ref()),
+        retry_base_ms: raw.retry_base_ms.as_ref().map(|number| *number.get_ref()),
     };
     if limits.run_timeout_ms < limits.step_timeout_ms {
         let place = raw.run_timeout_ms.as_ref().or(raw.step_timeout_ms.as_ref());

@@ -2,6 +2,7 @@
 
 mod check;
 mod configurations;
+mod faults;
 mod inputs;
 mod policy;
 mod raw;

@@ -25,6 +25,9 @@ pub(super) struct RawScenario {
     pub(super) configurations: Spanned<Vec<RawConfiguration>>,
     #[serde(default)]
     pub(super) rules: RawRules,
+    #[serde(default)]
+    pub(super) fault: Vec<RawFault>,
+    pub(super) expect: Option<RawExpect>,
 }
 
 /// A text of configurations alone.
@@ -87,6 +90,8 @@ pub(super) struct RawLimits {
     pub(super) step_timeout_ms: Option<Spanned<u64>>,
     pub(super) run_timeout_ms: Option<Spanned<u64>>,
     pub(super) max_runs: Option<Spanned<u64>>,
+    pub(super) max_retries: Option<Spanned<u32>>,
+    pub(super) retry_base_ms: Option<Spanned<u64>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -104,6 +109,30 @@ pub(super) struct RawConfiguration {
     pub(super) options: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFault {
+    pub(super) server: Spanned<String>,
+    pub(super) kind: Spanned<String>,
+    pub(super) call: Spanned<u64>,
+    pub(super) last_call: Option<Spanned<u64>>,
+    pub(super) times: Option<Spanned<u64>>,
+    pub(super) share: Option<Spanned<f64>>,
+    pub(super) repetition: Option<Spanned<u32>>,
+    pub(super) retry_after_ms: Option<Spanned<u64>>,
+    pub(super) delay_ms: Option<Spanned<u64>>,
+    pub(super) status: Option<Spanned<u64>>,
+    pub(super) bytes: Option<Spanned<Size>>,
+    pub(super) end_reason: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawExpect {
+    pub(super) end_reason: Spanned<String>,
+    pub(super) otherwise: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -658,3 +658,46 @@ fn the_table_of_defaults_is_the_same_in_both_places() {
         );
     }
 }
+
+fn fault(lines: &str) -> String {
+    table(&format!("[[fault]]\n{lines}"))
+}
+
+#[test]
+fn faults_that_fit_no_server() {
+    let lines = [
+        fault("server = \"llm\"\nkind = \"reset\""),
+        fault("server = \"model\"\nkind = \"reset\"\ncall = 1"),
+        fault("server = \"llm\"\nkind = \"resset\"\ncall = 1"),
+        fault("server = \"tools\"\nkind = \"reset\"\ncall = 1"),
+        fault("server = \"llm\"\nkind = \"reset\"\ncall = 0"),
+        fault("server = \"llm\"\nkind = \"reset\"\ncall = 3\nlast_call = 2"),
+        fault("server = \"llm\"\nkind = \"reset\"\ncall = 1\ntimes = 0"),
+        fault("server = \"llm\"\nkind = \"reset\"\ncall = 1\nshare = 1.5"),
+        fault("server = \"llm\"\nkind = \"reset\"\ncall = 1\ndelay_ms = 5"),
+        fault("server = \"tools\"\nkind = \"result_bytes\"\ncall = 1"),
+        fault("server = \"tools\"\nkind = \"result_bytes\"\ncall = 1\nbytes = 1"),
+        fault("server = \"tools\"\nkind = \"http_error\"\ncall = 1\nstatus = 200"),
+        fault("server = \"llm\"\nkind = \"reset\"\ncall = 1\nend_reason = \"mismatch\""),
+        table("[expect]\nend_reason = \"answer\""),
+        table("[expect]\notherwise = \"answered\""),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn faults_of_a_pair_are_those_of_its_repetition_and_seed() {
+    let scenario = checked_in("faults/llm-refusals.toml");
+    let names = |repetition| -> Vec<&str> {
+        let faults = scenario.faults_of(7, repetition);
+        faults.iter().map(|fault| fault.kind.name()).collect()
+    };
+    assert_eq!(names(3), ["server_error"]);
+    assert_eq!(names(7), ["context_window"]);
+    let record = scenario.model_record();
+    assert_eq!(record.faults[3], "llm call 2: server_error, repetition 3");
+    assert_eq!(
+        record.faults[1],
+        "llm call 3 x20: rate_limit, repetition 1, ends as model_error"
+    );
+}

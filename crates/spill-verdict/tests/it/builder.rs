@@ -232,6 +232,8 @@ fn model(scenario: &str) -> ModelRecord {
         iteration_limit: 40,
         step_timeout_ms: 20_000,
         run_timeout_ms: 30_000,
+        faults: Vec::new(),
+        expected_end: None,
     }
 }
 
@@ -352,6 +354,7 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
         large_file_facts_found: Some(0),
         missed_facts: vec!["fact-0".to_owned()],
         unfounded_findings: Some(0),
+        faults: Vec::new(),
         quality: Some((facts - 1) as f64 / facts as f64),
         files_written: Some(0),
         state_files: Vec::new(),

@@ -8,6 +8,7 @@ mod accept;
 mod bad_input;
 mod baseline;
 mod ci;
+mod faults;
 mod hostile_subject;
 mod planted_faults;
 mod policies;

@@ -47,6 +47,9 @@ fn every_scenario_file_of_the_repository_gives_a_plan() {
         "policies",
         "policies-document",
         "records",
+        "faults/hung",
+        "faults/seeded",
+        "faults/tool-sizes",
     ] {
         let path = format!("scenarios/{file}.toml");
         let said = spillgate(&root, &["list", "--scenario", &path]);
