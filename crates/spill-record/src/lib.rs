@@ -19,6 +19,7 @@ mod folder;
 mod hash;
 mod live;
 mod manifest;
+mod replay;
 mod run;
 mod schema;
 
@@ -32,6 +33,11 @@ pub use live::LiveFolder;
 pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
+};
+pub use replay::{
+    CacheRecord, CellPlan, CellRecord, CellSums, CellTool, ProblemRecord, RecordedUsage, ReplayFiles,
+    ReplayFigures, ReplayFolder, ReplayRecord, ReplaySums, SessionRecord, ToolRecord, ToolSums,
+    is_replay,
 };
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};

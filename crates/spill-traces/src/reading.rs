@@ -1,6 +1,5 @@
 //! One text, from its first byte to its transcripts.
 
-use std::collections::HashSet;
 use std::io::{BufRead, Cursor, Read};
 
 use crate::detect::detect;
@@ -10,6 +9,7 @@ use crate::json::describe;
 use crate::lines::{Encoding, Line, Lines, transcode};
 use crate::model::Format;
 use crate::problem::{Place, ProblemKind};
+use crate::seen::Turn;
 use crate::source::{Packing, kind_of, peek, read_whole};
 
 /// One text that is being read.
@@ -26,7 +26,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn new(
         place: Place,
         limit: u64,
-        seen: &'a mut HashSet<u64>,
+        turn: &'a Turn,
         sink: &'a mut dyn FnMut(Imported),
     ) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl<'a> Reading<'a> {
             active: None,
             formats: Vec::new(),
             records: 0,
-            out: Out::new(sink, seen),
+            out: Out::new(sink, turn),
         }
     }
 
