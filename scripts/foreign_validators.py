@@ -11,7 +11,7 @@ import re
 import sys
 
 TABLES = ("runs", "summary", "rules")
-UNITS = ("_tokens", "_bytes", "_ms")
+UNITS = ("_tokens", "_bytes", "_ms", "cost")
 
 
 def records(folder, name):

@@ -1,10 +1,11 @@
 use csv::Writer;
 
 use crate::folder::RunSet;
+use crate::prices::{Cost, Money, Prices};
 use crate::run::RunRecord;
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
-pub const RUN_COLUMNS: [&str; 63] = [
+pub const RUN_COLUMNS: [&str; 70] = [
     "schema",
     "run_id",
     "pair_id",
@@ -32,7 +33,14 @@ pub const RUN_COLUMNS: [&str; 63] = [
     "cached_input_tokens",
     "cached_before_read_tool_tokens",
     "cached_after_read_tool_tokens",
+    "cache_write_tokens",
     "output_tokens",
+    "currency",
+    "uncached_input_cost",
+    "cache_read_cost",
+    "cache_write_cost",
+    "output_cost",
+    "cost",
     "duration_ms",
     "process_ms",
     "cpu_ms",
@@ -74,9 +82,15 @@ pub const RUN_COLUMNS: [&str; 63] = [
 pub const MEASURED_COLUMNS: [&str; 4] = ["duration_ms", "process_ms", "cpu_ms", "peak_rss_bytes"];
 
 /// Columns whose cells may be empty in a run that succeeded.
-pub const OPTIONAL_COLUMNS: [&str; 13] = [
+pub const OPTIONAL_COLUMNS: [&str; 19] = [
     "threshold_bytes",
     "preview_share",
+    "currency",
+    "uncached_input_cost",
+    "cache_read_cost",
+    "cache_write_cost",
+    "output_cost",
+    "cost",
     "model_time_ms",
     "facts_expected",
     "facts_found",
@@ -93,7 +107,8 @@ pub const OPTIONAL_COLUMNS: [&str; 13] = [
 /// Renders the records as CSV with a header row.
 ///
 /// `persisted_by_tool` and `effective_settings` are compact JSON, `missed_facts` is a list of ids
-/// with spaces between, `state_files` and `leak_findings` are numbers of entries. A text cell that a spreadsheet would take
+/// with spaces between, `state_files` and `leak_findings` are numbers of entries. Costs are exact decimals in
+/// `currency`, empty without a price table. A text cell that a spreadsheet would take
 /// for a formula gets an apostrophe in front.
 #[must_use]
 pub fn runs_csv(set: &RunSet) -> String {
@@ -103,7 +118,7 @@ pub fn runs_csv(set: &RunSet) -> String {
         .expect("writing to memory does not fail");
     for run in &set.runs {
         writer
-            .write_record(cells(run))
+            .write_record(cells(run, set.prices.as_ref()))
             .expect("every row has one cell for each column");
     }
     let bytes = writer
@@ -112,7 +127,8 @@ pub fn runs_csv(set: &RunSet) -> String {
     String::from_utf8(bytes).expect("every cell is UTF-8")
 }
 
-fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
+fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()] {
+    let [currency, uncached, read, written, output, cost] = money(run, prices);
     [
         run.schema.to_string(),
         run.run_id.clone(),
@@ -141,7 +157,14 @@ fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
         some(run.cached_input_tokens.as_ref()),
         some(run.cached_before_read_tool_tokens.as_ref()),
         some(run.cached_after_read_tool_tokens.as_ref()),
+        some(run.cache_write_tokens.as_ref()),
         some(run.output_tokens.as_ref()),
+        currency,
+        uncached,
+        read,
+        written,
+        output,
+        cost,
         millis(run.duration_ms),
         millis(run.process_ms),
         millis(run.cpu_ms),
@@ -180,6 +203,23 @@ fn cells(run: &RunRecord) -> [String; RUN_COLUMNS.len()] {
             .map(json)
             .unwrap_or_default(),
         run.error.as_deref().map(text).unwrap_or_default(),
+    ]
+}
+
+/// Currency, the four buckets, and their sum, as exact decimals; empty without a price table.
+fn money(run: &RunRecord, prices: Option<&Prices>) -> [String; 6] {
+    let Some(prices) = prices.and_then(|prices| prices.of(&run.model)) else {
+        return Default::default();
+    };
+    let cost = run.tokens().map(|tokens| prices.cost(tokens));
+    let amount = |pick: fn(Cost) -> Money| some(cost.map(pick).as_ref());
+    [
+        prices.currency().to_owned(),
+        amount(|cost| cost.uncached_input),
+        amount(|cost| cost.cache_read),
+        amount(|cost| cost.cache_write),
+        amount(|cost| cost.output),
+        amount(Cost::total),
     ]
 }
 

@@ -2,6 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::SCHEMA;
+use crate::prices_file::PricesError;
 
 /// A run folder that could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +93,9 @@ pub enum FolderError {
         /// The run.
         run_id: String,
     },
+    /// The folder's price table cannot be used.
+    #[error("{0}; or give another table with `spillgate report --prices FILE`, or remove this one")]
+    Prices(#[from] PricesError),
     /// A record belongs to no planned run.
     #[error("{path}, line {line}: run {run_id} is not in the plan of this folder's manifest")]
     Foreign {

@@ -11,6 +11,8 @@ use crate::files::{
     read_lines, read_whole, to_line, unreadable, write_lines, write_whole,
 };
 use crate::manifest::Manifest;
+use crate::prices::Prices;
+use crate::prices_file::PricesError;
 use crate::run::RunRecord;
 use crate::{csv_table, digest};
 
@@ -36,6 +38,8 @@ pub struct RunSet {
     pub sensitivity: Vec<RunRecord>,
     /// Torn last lines.
     pub torn: Vec<TornLine>,
+    /// What tokens cost, where a price table was given.
+    pub prices: Option<Prices>,
 }
 
 /// An open run folder, for writing.
@@ -55,6 +59,7 @@ pub(crate) const RUNS: &str = "runs.jsonl";
 pub(crate) const CALLS: &str = "calls.jsonl";
 const SENSITIVITY: &str = "sensitivity.jsonl";
 const BLESSING: &str = "baseline.json";
+const PRICES: &str = "prices.toml";
 
 impl RunFolder {
     /// Makes `<reports>/<acceptance id>/` with the manifest and empty record files.
@@ -221,6 +226,7 @@ impl RunFolder {
             runs,
             sensitivity,
             torn,
+            prices: read_prices(folder)?,
         })
     }
 
@@ -311,6 +317,15 @@ impl RunFolder {
         write_whole(baseline, BLESSING, text.as_bytes())
     }
 
+    /// Puts a price table into a folder, in the place of one that it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::write_derived`].
+    pub fn write_prices(folder: &Path, prices: &Prices) -> Result<(), FolderError> {
+        write_whole(folder, PRICES, prices.text().as_bytes())
+    }
+
     /// Writes `runs.csv` beside the records.
     ///
     /// # Errors
@@ -336,6 +351,17 @@ pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
         return Err(FolderError::Changed { path });
     }
     Ok(manifest)
+}
+
+/// The folder's price table; `None` where none was given.
+fn read_prices(folder: &Path) -> Result<Option<Prices>, FolderError> {
+    match Prices::read(&folder.join(PRICES)) {
+        Ok(prices) => Ok(Some(prices)),
+        Err(PricesError::Unreadable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Compares what the calls of each run add up to with the run's record.

@@ -19,9 +19,12 @@ mod folder;
 mod hash;
 mod live;
 mod manifest;
+mod prices;
+mod prices_file;
 mod replay;
 mod run;
 mod schema;
+mod size;
 
 pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
@@ -34,13 +37,16 @@ pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
     Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
 };
+pub use prices::{Cost, ModelPrices, Money, Price, Prices};
+pub use prices_file::PricesError;
 pub use replay::{
-    CacheRecord, CellPlan, CellRecord, CellSums, CellTool, ProblemRecord, RecordedUsage, ReplayFiles,
-    ReplayFigures, ReplayFolder, ReplayRecord, ReplaySums, SessionRecord, ToolRecord, ToolSums,
-    is_replay,
+    CacheRecord, CellPlan, CellRecord, CellSums, CellTool, ProblemRecord, RecordedUsage,
+    ReplayFigures, ReplayFiles, ReplayFolder, ReplayRecord, ReplaySums, ReplayTotals,
+    SessionRecord, ToolRecord, ToolSums, is_replay,
 };
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};
+pub use size::parse_size;
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
 pub const SCHEMA: u32 = 2;

@@ -52,6 +52,7 @@ impl LiveFolder {
                 runs: Vec::new(),
                 sensitivity: Vec::new(),
                 torn: Vec::new(),
+                prices: None,
             },
             places: Vec::new(),
             by_id,

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::call::PromptTokens;
+
 /// How large an input's results are; it decides which rules apply.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -193,6 +195,10 @@ pub struct RunRecord {
     /// Those of that call and all after it: 0 when the tool list never changed.
     #[serde(default)]
     pub cached_after_read_tool_tokens: Option<u64>,
+    /// Prompt tokens written to the prompt cache, where the provider bills them apart; null in folders
+    /// from before they were recorded.
+    #[serde(default)]
+    pub cache_write_tokens: Option<u64>,
     /// Completion tokens of all calls.
     pub output_tokens: Option<u64>,
     /// Duration of the step as the subject measured it (*step*, measured).
@@ -269,4 +275,21 @@ pub struct RunRecord {
     pub effective_settings: Option<Value>,
     /// What went wrong, without result content.
     pub error: Option<String>,
+}
+
+impl RunRecord {
+    /// The run's tokens in disjoint buckets; `None` when one of them was not obtained, or when the
+    /// buckets do not fit into the total.
+    #[must_use]
+    pub fn tokens(&self) -> Option<PromptTokens> {
+        let (cache_read_tokens, cache_write_tokens) =
+            (self.cached_input_tokens?, self.cache_write_tokens?);
+        let uncached = self.input_tokens?.checked_sub(cache_read_tokens)?;
+        Some(PromptTokens {
+            uncached_input_tokens: uncached.checked_sub(cache_write_tokens)?,
+            cache_read_tokens,
+            cache_write_tokens,
+            output_tokens: self.output_tokens?,
+        })
+    }
 }

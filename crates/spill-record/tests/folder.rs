@@ -110,6 +110,7 @@ fn run(run_id: &str) -> RunRecord {
         cached_input_tokens: Some(0),
         cached_before_read_tool_tokens: Some(0),
         cached_after_read_tool_tokens: Some(0),
+        cache_write_tokens: Some(0),
         output_tokens: Some(50),
         duration_ms: Some(12.5),
         process_ms: Some(14.0),

@@ -1,6 +1,9 @@
 use std::collections::HashMap;
 
-use spill_record::{ConfigurationRecord, EndReason, InputRecord, Outcome, RunRecord, RunSet};
+use spill_record::{
+    ConfigurationRecord, ConfigurationRole, Cost, EndReason, InputRecord, ModelPrices, Money,
+    Outcome, RunRecord, RunSet,
+};
 use spill_verdict::{counted_records, median, ratio, share};
 
 use crate::durations::Durations;
@@ -32,6 +35,8 @@ pub(crate) struct Cell<'a> {
     pub(crate) input: &'a InputRecord,
     pub(crate) configuration: &'a ConfigurationRecord,
     pub(crate) planned: u64,
+    /// What the tokens of its model cost, where a price table tells.
+    pub(crate) prices: Option<&'a ModelPrices>,
     records: Vec<&'a RunRecord>,
 }
 
@@ -41,6 +46,9 @@ pub(crate) fn cells(set: &RunSet) -> Vec<Cell<'_>> {
     let mut cells = Vec::new();
     let mut places = HashMap::new();
     for input in &plan.inputs {
+        let model = plan.models.iter().find(|m| m.scenario == input.scenario);
+        let prices = set.prices.as_ref().zip(model);
+        let prices = prices.and_then(|(prices, model)| prices.of(&model.model));
         for configuration in &plan.configurations {
             places.insert(
                 (&*input.scenario, &*input.input, &*configuration.name),
@@ -50,6 +58,7 @@ pub(crate) fn cells(set: &RunSet) -> Vec<Cell<'_>> {
                 input,
                 configuration,
                 planned: 0,
+                prices,
                 records: Vec::new(),
             });
         }
@@ -96,6 +105,22 @@ impl<'a> Cell<'a> {
         share(self.succeeded(), self.finished())
     }
 
+    pub(crate) fn is_control(&self) -> bool {
+        self.configuration.role == ConfigurationRole::Control
+    }
+
+    /// Spread of a part of what the finished runs cost; `None` without prices.
+    pub(crate) fn money(&self, pick: fn(Cost) -> Money) -> Option<Spread> {
+        let costs = self.finished_records().filter_map(|run| self.cost(run));
+        let amounts: Vec<f64> = costs.map(|cost| pick(cost).to_f64()).collect();
+        Spread::of(&amounts)
+    }
+
+    /// What a run of this cell costs; `None` without prices, or where its tokens are not all known.
+    pub(crate) fn cost(&self, run: &RunRecord) -> Option<Cost> {
+        Some(self.prices?.cost(run.tokens()?))
+    }
+
     /// Success rate with the runs that the harness lost counted as failures.
     pub(crate) fn success_rate_at_least(&self) -> Option<f64> {
         share(self.succeeded(), self.finished() + self.infrastructure())
@@ -140,6 +165,19 @@ impl<'a> Cell<'a> {
         control: &Cell<'_>,
         pick: fn(&RunRecord) -> Option<u64>,
     ) -> Option<f64> {
+        self.ratio_by(control, |record| Some(pick(record)? as f64))
+    }
+
+    /// As [`Cell::ratio_to`], for what a run costs.
+    pub(crate) fn money_ratio_to(&self, control: &Cell<'_>) -> Option<f64> {
+        self.ratio_by(control, |record| Some(self.cost(record)?.total().to_f64()))
+    }
+
+    fn ratio_by(
+        &self,
+        control: &Cell<'_>,
+        pick: impl Fn(&RunRecord) -> Option<f64>,
+    ) -> Option<f64> {
         let off: HashMap<u32, &RunRecord> = control
             .finished_records()
             .map(|record| (record.repetition, record))
@@ -149,8 +187,8 @@ impl<'a> Cell<'a> {
             let Some(other) = off.get(&record.repetition) else {
                 continue;
             };
-            ours.push(pick(record)? as f64);
-            theirs.push(pick(other)? as f64);
+            ours.push(pick(record)?);
+            theirs.push(pick(other)?);
         }
         ratio(median(&ours), median(&theirs))
     }

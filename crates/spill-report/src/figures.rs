@@ -1,10 +1,13 @@
 use serde::Serialize;
-use spill_record::{ConfigurationRole, Mode, RunRecord};
+use spill_record::{ConfigurationRole, Cost, RunRecord, RunSet};
 use spill_verdict::{amount, figure, grouped, percent, plain, share};
 
 use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
 use crate::chart::{Bar, Chart, draw};
 use crate::durations::{DEFINITION, PERCENTILES};
+use crate::money::{
+    against as against_money, amount_of_money, middle_of_money, of_cell, prices_words,
+};
 use crate::pairs::place;
 
 /// What stands where a figure was not obtained.
@@ -46,17 +49,19 @@ struct Line<'a> {
 }
 
 /// All measures, in the order that the report shows them.
-pub(crate) fn figures(cells: &[Cell<'_>], configurations: usize, mode: Mode) -> Vec<Figure> {
-    let lines = lines(cells, configurations);
-    vec![
-        tokens(&lines, mode),
+pub(crate) fn figures(set: &RunSet, cells: &[Cell<'_>]) -> Vec<Figure> {
+    let lines = lines(cells, set.manifest.plan.configurations.len());
+    let mut figures = vec![tokens(&lines)];
+    figures.extend(costs(&lines, set));
+    figures.extend([
         iterations(&lines),
         memory(&lines),
         durations(&lines),
         success(&lines),
         quality(&lines),
         storing(&lines),
-    ]
+    ]);
+    figures
 }
 
 fn lines<'a>(cells: &'a [Cell<'a>], configurations: usize) -> Vec<Line<'a>> {
@@ -135,12 +140,12 @@ fn chart(
     })
 }
 
-/// Input tokens that were not read from a cache.
+/// Input tokens that were neither read from nor written to a cache.
 fn uncached(run: &RunRecord) -> Option<u64> {
-    run.input_tokens?.checked_sub(run.cached_input_tokens?)
+    run.tokens().map(|tokens| tokens.uncached_input_tokens)
 }
 
-fn tokens(lines: &[Line<'_>], mode: Mode) -> Figure {
+fn tokens(lines: &[Line<'_>]) -> Figure {
     let pick = |r: &RunRecord| r.input_tokens;
     Figure {
         id: "tokens",
@@ -182,16 +187,78 @@ fn tokens(lines: &[Line<'_>], mode: Mode) -> Figure {
                 against(line, pick),
                 middle(line.cell.spread(uncached)),
                 middle(line.cell.spread(|r| r.cached_input_tokens)),
-                match mode {
-                    Mode::Simulated => "0".to_owned(),
-                    Mode::Live => NOT_MEASURED.to_owned(),
-                },
+                line.cell
+                    .spread(|r| r.cache_write_tokens)
+                    .map_or_else(|| NOT_MEASURED.to_owned(), |s| amount(s.median)),
                 middle(line.cell.spread(|r| r.output_tokens)),
                 middle(line.cell.spread(|r| r.cached_before_read_tool_tokens)),
                 middle(line.cell.spread(|r| r.cached_after_read_tool_tokens)),
             ]
         }),
     }
+}
+
+/// What the tokens cost, where the folder has a price table.
+fn costs(lines: &[Line<'_>], set: &RunSet) -> Option<Figure> {
+    let prices = prices_words(set);
+    if prices.is_empty() {
+        return None;
+    }
+    let note = format!(
+        "Of one run, over all its LLM calls, by this folder's price table; medians over finished runs, \
+         so that the parts need not add up to the whole. Prices of one million tokens: {}. The \
+         simulated model bills no cache writes apart. No rule reads a price.",
+        prices.join("; ")
+    );
+    let mut currencies: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| Some(line.cell.prices?.currency()))
+        .collect();
+    currencies.dedup();
+    let chart = (currencies.len() == 1).then(|| {
+        let what = format!("median cost of a run in {}", currencies[0]);
+        chart(
+            lines,
+            "chart-costs",
+            "Cost",
+            &what,
+            amount_of_money,
+            |cell| cell.money(Cost::total),
+        )
+    });
+    Some(Figure {
+        id: "costs",
+        title: "Cost",
+        note,
+        measured: false,
+        chart,
+        columns: vec![
+            "n",
+            "currency",
+            "median",
+            "least – most",
+            "of control",
+            "uncached input",
+            "cache read",
+            "cache write",
+            "output",
+        ],
+        rows: rows(lines, |line| {
+            let money = of_cell(line.cell);
+            let total = money.as_ref().and_then(|money| money.total);
+            let currency = money.as_ref().map(|money| money.currency.clone());
+            let mut cells = vec![
+                count(total),
+                currency.unwrap_or_else(nothing),
+                middle_of_money(total),
+                range(total, amount_of_money),
+                against_money(line.cell, line.control),
+            ];
+            let buckets = money.map_or_else(Default::default, |money| money.buckets);
+            cells.extend(buckets.map(middle_of_money));
+            cells
+        }),
+    })
 }
 
 fn iterations(lines: &[Line<'_>]) -> Figure {
@@ -466,7 +533,7 @@ fn against(line: &Line<'_>, pick: fn(&RunRecord) -> Option<u64>) -> String {
 }
 
 /// A percentage with one decimal, or as many as it takes not to read as 100 %.
-fn of_control(ratio: f64) -> String {
+pub(crate) fn of_control(ratio: f64) -> String {
     let tenths = (ratio * 1_000.0).round() / 10.0;
     if tenths == 100.0 {
         percent(ratio)

@@ -1,14 +1,16 @@
 use csv::Writer;
 use serde_json::Value;
+use spill_record::Cost;
 use spill_verdict::{Rule, RuleVerdict, Verdict, figure, plain};
 
 use crate::cells::{Cell, end_facts, facts, large_facts};
+use crate::money::BUCKETS;
 
 /// Columns of `summary.csv`; one row per scenario × input × configuration, in plan order.
 ///
 /// Medians and totals are over the runs that finished, `step` durations over those that succeeded.
-/// An empty cell is a figure that was not obtained.
-pub const SUMMARY_COLUMNS: [&str; 42] = [
+/// An empty cell is a figure that was not obtained; costs need a price table.
+pub const SUMMARY_COLUMNS: [&str; 49] = [
     "scenario",
     "input",
     "class",
@@ -29,7 +31,14 @@ pub const SUMMARY_COLUMNS: [&str; 42] = [
     "median_cached_input_tokens",
     "median_cached_before_read_tool_tokens",
     "median_cached_after_read_tool_tokens",
+    "median_cache_write_tokens",
     "median_output_tokens",
+    "currency",
+    "median_cost",
+    "median_uncached_input_cost",
+    "median_cache_read_cost",
+    "median_cache_write_cost",
+    "median_output_cost",
     "median_iterations",
     "most_iterations",
     "median_llm_calls",
@@ -100,6 +109,8 @@ fn summary_row(cell: &Cell<'_>) -> Vec<String> {
     let median = |pick| number(cell.spread(pick).map(|spread| spread.median));
     let mean = |pick| number(cell.coverage(pick).map(|spread| spread.median));
     let total = |pick| whole(cell.total(pick));
+    let money = |pick| number(cell.money(pick).map(|spread| spread.median));
+    let [uncached, read, written, output] = BUCKETS.map(money);
     vec![
         text(&plain(&cell.input.scenario)),
         text(&plain(&cell.input.input)),
@@ -121,7 +132,16 @@ fn summary_row(cell: &Cell<'_>) -> Vec<String> {
         median(|r| r.cached_input_tokens),
         median(|r| r.cached_before_read_tool_tokens),
         median(|r| r.cached_after_read_tool_tokens),
+        median(|r| r.cache_write_tokens),
         median(|r| r.output_tokens),
+        cell.prices
+            .map(|prices| prices.currency().to_owned())
+            .unwrap_or_default(),
+        money(Cost::total),
+        uncached,
+        read,
+        written,
+        output,
         median(|r| r.iterations),
         number(cell.spread(|r| r.iterations).map(|spread| spread.most)),
         median(|r| r.llm_calls),

@@ -5,6 +5,7 @@ use spill_verdict::{
 
 use crate::background::provenance;
 use crate::markdown::{Page, escape};
+use crate::money;
 
 /// Bytes that the summary has at most: GitHub refuses step summaries above 1 MiB.
 pub const SUMMARY_LIMIT_BYTES: usize = 900_000;
@@ -26,6 +27,7 @@ pub(crate) fn summary(set: &RunSet, verdict: &Verdict) -> String {
     grid(&mut page, verdict);
     denominators(&mut page, verdict);
     profiles(&mut page, verdict);
+    costs(&mut page, set);
     page.block("## What this run does not show");
     page.list(verdict.not_shown.iter().map(String::as_str));
     if !verdict.warnings.is_empty() {
@@ -171,6 +173,18 @@ fn profiles(page: &mut Page, verdict: &Verdict) {
         ]
     });
     page.table(["profile", "decision", "pairs", "why"], rows);
+}
+
+fn costs(page: &mut Page, set: &RunSet) {
+    let rows = money::rows(set);
+    if rows.is_empty() {
+        return;
+    }
+    page.block("## What a run costs");
+    page.block("Medians over finished runs; prices of one million tokens:");
+    let prices = money::prices_words(set);
+    page.list(prices.iter().map(String::as_str));
+    page.table(money::COLUMNS, rows);
 }
 
 /// Every rule on every input: last, because it is what may have to be cut.

@@ -96,7 +96,7 @@ pub(crate) fn page(
     context: Context<'_>,
 ) -> Page {
     let plan = &set.manifest.plan;
-    let figures = figures(cells, plan.configurations.len(), set.manifest.mode);
+    let figures = figures(set, cells);
     let versus = versus(cells, plan.configurations.len());
     let worst: Vec<Vec<WorstPair<'_>>> =
         Rule::ALL.iter().map(|rule| worst(*rule, &versus)).collect();

@@ -142,6 +142,7 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         cached_input_tokens: None,
         cached_before_read_tool_tokens: None,
         cached_after_read_tool_tokens: None,
+        cache_write_tokens: None,
         output_tokens: None,
         duration_ms: None,
         process_ms: None,
@@ -268,6 +269,7 @@ fn fill_from_journal(record: &mut RunRecord, sums: &Sums) {
     let (before, after) = sums.cached_around_read_tool;
     record.cached_before_read_tool_tokens = Some(before);
     record.cached_after_read_tool_tokens = Some(after);
+    record.cache_write_tokens = Some(sums.tokens.cache_write_tokens);
     record.output_tokens = Some(sums.tokens.output_tokens);
     record.tool_calls = Some(sums.tool_calls + sums.slices);
     record.tool_result_bytes = Some(sums.tool_result_bytes);

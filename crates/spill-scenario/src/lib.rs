@@ -28,7 +28,6 @@ mod regular_file;
 mod repository;
 mod scenario;
 mod served;
-mod size;
 
 #[cfg(test)]
 mod fixture_tests;
@@ -47,5 +46,5 @@ pub use scenario::{
     Scenario,
 };
 pub use served::{ServedInput, canary_seed, list_bytes};
-pub use size::parse_size;
+pub use spill_record::parse_size;
 pub use spill_record::{Class, ConfigurationRole, FactPlace, FactsOrigin, RulesRecord, Stage};

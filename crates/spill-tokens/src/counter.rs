@@ -246,7 +246,11 @@ mod tests {
         counter.count(&text("f"));
         assert_eq!(counter.tokenised_bytes(), before, "the last one is known");
         counter.count(&text("a"));
-        assert_eq!(counter.tokenised_bytes(), before + 300, "the first one is not");
+        assert_eq!(
+            counter.tokenised_bytes(),
+            before + 300,
+            "the first one is not"
+        );
     }
 
     #[track_caller]

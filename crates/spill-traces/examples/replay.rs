@@ -33,7 +33,11 @@ fn main() {
                 .sum();
             for threshold in &thresholds {
                 let replaced = replay.under(&Policy::fixed(*threshold, replacement));
-                let saved: i64 = replaced.replacements().iter().map(|one| one.saved().0).sum();
+                let saved: i64 = replaced
+                    .replacements()
+                    .iter()
+                    .map(|one| one.saved().0)
+                    .sum();
                 println!("{}\t{threshold}\t{sent}\t{saved}", transcript.place);
             }
         });

@@ -261,11 +261,7 @@ fn fail(name: &str, kind: ProblemKind, detail: impl Into<String>, sink: &mut dyn
     sink(Imported::File(failed(name, kind, detail)));
 }
 
-pub(crate) fn failed(
-    name: &str,
-    kind: ProblemKind,
-    detail: impl Into<String>,
-) -> Box<FileReport> {
+pub(crate) fn failed(name: &str, kind: ProblemKind, detail: impl Into<String>) -> Box<FileReport> {
     let place = Place::file(name);
     let mut problems = Problems::default();
     problems.add(&place, kind, detail);

@@ -62,11 +62,11 @@ pub use model::{
 };
 pub use problem::{Place, Problem, ProblemKind, Problems};
 pub use replay::{
-    Amount, Cache, ModelInput, Outcome, Policy, PolicyError, PolicyName, ReadBack, ReadBackError, Replaced,
-    Replacement, Replay, Size, When,
+    Amount, Cache, ModelInput, Outcome, Policy, PolicyError, PolicyName, ReadBack, ReadBackError,
+    Replaced, Replacement, Replay, Size, When,
 };
 pub use seen::SeenCalls;
-pub use session::{Price, ReplayPlan, session};
+pub use session::{InputPrice, PricedInput, ReplayPlan, session};
 pub use spans::Spans;
 pub use text::Text;
 pub use time::Timestamp;

@@ -57,12 +57,7 @@ fn folder(path: &Path, depth: u32, limits: Limits, found: &mut Vec<Listed>) {
     }
 }
 
-fn refuse(
-    path: &Path,
-    kind: ProblemKind,
-    detail: impl std::fmt::Display,
-    found: &mut Vec<Listed>,
-) {
+fn refuse(path: &Path, kind: ProblemKind, detail: impl std::fmt::Display, found: &mut Vec<Listed>) {
     let name = path.display().to_string();
     found.push(Listed::Unreadable(failed(&name, kind, detail.to_string())));
 }

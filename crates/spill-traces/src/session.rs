@@ -14,7 +14,18 @@ use crate::model::{Standing, Transcript};
 use crate::replay::{Cache, ModelInput, Outcome, Policy, ReadBack, Replaced, Replay};
 
 /// Money for the input that is sent to one model, where there is a price for it.
-pub type Price = dyn Fn(Option<&str>, ModelInput) -> Option<f64> + Send + Sync;
+pub type InputPrice = dyn Fn(Option<&str>, PricedInput) -> Option<f64> + Send + Sync;
+
+/// Input tokens as a price table has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PricedInput {
+    /// Not held by the prompt cache.
+    pub uncached_tokens: u64,
+    /// Read from it.
+    pub cache_read_tokens: u64,
+    /// Written to it, of providers whose transcripts record that apart; there, all that is not read is written.
+    pub cache_write_tokens: u64,
+}
 
 /// What every transcript is put under.
 pub struct ReplayPlan {
@@ -27,7 +38,7 @@ pub struct ReplayPlan {
     /// The context window that contexts are held against.
     pub window_tokens: Option<u64>,
     /// The price table.
-    pub price: Option<Box<Price>>,
+    pub price: Option<Box<InputPrice>>,
 }
 
 impl fmt::Debug for ReplayPlan {
@@ -56,12 +67,16 @@ pub fn session(
     let replay = Replay::new(transcript, counter, plan.cache, plan.window_tokens);
     let found = counts(transcript);
     let sent = sent_results(&replay);
+    let money = Money {
+        price: plan.price.as_deref(),
+        written_apart: found.usage.cache_write_tokens.is_some(),
+    };
     let (mut cells, mut outcomes) = (Vec::new(), Vec::new());
     for policy in &plan.policies {
         let replaced = replay.under(policy);
         cells.push(cell(&replaced));
         for read_back in &plan.read_backs {
-            outcomes.push(figures(&replaced.outcome(*read_back), plan));
+            outcomes.push(money.figures(&replaced.outcome(*read_back)));
         }
     }
     let models = transcript.calls.iter().filter_map(|c| c.model.as_ref());
@@ -89,11 +104,15 @@ pub fn session(
         incomplete_results: found.incomplete_results,
         boundaries: transcript.boundaries.len() as u64,
         recorded: recorded(&replay, &found),
-        as_recorded: figures(&replay.recorded(), plan),
+        as_recorded: money.figures(&replay.recorded()),
         tools: tools(&replay),
         cells,
         outcomes,
-        not_recorded: transcript.missing.iter().map(|m| m.name().to_owned()).collect(),
+        not_recorded: transcript
+            .missing
+            .iter()
+            .map(|m| m.name().to_owned())
+            .collect(),
         problems: by_name(transcript),
     }
 }
@@ -108,7 +127,9 @@ fn class_of(largest_result_bytes: u64) -> Class {
 
 fn by_name(transcript: &Transcript) -> BTreeMap<String, u64> {
     let counts = transcript.problems.counts().iter();
-    counts.map(|(kind, count)| (kind.name().to_owned(), *count)).collect()
+    counts
+        .map(|(kind, count)| (kind.name().to_owned(), *count))
+        .collect()
 }
 
 /// Results that were sent at least once, and their bytes.
@@ -121,22 +142,44 @@ fn sent_results(replay: &Replay<'_>) -> (u64, u64) {
         })
 }
 
-fn figures(outcome: &Outcome, plan: &ReplayPlan) -> ReplayFigures {
-    ReplayFigures {
-        calls: outcome.calls,
-        extra_calls: outcome.extra_calls,
-        input_bytes: outcome.input.bytes,
-        input_tokens: outcome.input.tokens,
-        cached_input_bytes: outcome.cached.bytes,
-        cached_input_tokens: outcome.cached.tokens,
-        peak_context_tokens: outcome.peak.tokens,
-        calls_over_window: outcome.calls_over_window,
-        input_cost: plan.price.as_ref().and_then(|price| {
-            let mut models = outcome.models.iter();
-            models.try_fold(0.0, |sum, (model, input)| {
-                Some(sum + price(model.as_deref(), *input)?)
-            })
-        }),
+/// How a transcript's input is paid.
+struct Money<'a> {
+    price: Option<&'a InputPrice>,
+    /// What is written to the cache is counted, and paid, apart.
+    written_apart: bool,
+}
+
+impl Money<'_> {
+    fn figures(&self, outcome: &Outcome) -> ReplayFigures {
+        ReplayFigures {
+            calls: outcome.calls,
+            extra_calls: outcome.extra_calls,
+            input_bytes: outcome.input.bytes,
+            input_tokens: outcome.input.tokens,
+            cached_input_bytes: outcome.cached.bytes,
+            cached_input_tokens: outcome.cached.tokens,
+            peak_context_tokens: outcome.peak.tokens,
+            calls_over_window: outcome.calls_over_window,
+            input_cost: self.price.and_then(|price| {
+                let mut models = outcome.models.iter();
+                models.try_fold(0.0, |sum, (model, input)| {
+                    Some(sum + price(model.as_deref(), self.priced(*input))?)
+                })
+            }),
+        }
+    }
+
+    fn priced(&self, input: ModelInput) -> PricedInput {
+        let (uncached_tokens, cache_write_tokens) = if self.written_apart {
+            (0, input.uncached_tokens)
+        } else {
+            (input.uncached_tokens, 0)
+        };
+        PricedInput {
+            uncached_tokens,
+            cache_read_tokens: input.cached_tokens,
+            cache_write_tokens,
+        }
     }
 }
 
@@ -150,12 +193,14 @@ fn cell(replaced: &Replaced<'_, '_>) -> CellRecord {
         kept_results: replaced.kept(),
         used_results: sent().filter(|one| replaced.is_used(one)).count() as u64,
         tools: tools
-            .map(|(tool, (replaced_results, saved_bytes, saved_tokens))| CellTool {
-                tool,
-                replaced_results,
-                saved_bytes,
-                saved_tokens,
-            })
+            .map(
+                |(tool, (replaced_results, saved_bytes, saved_tokens))| CellTool {
+                    tool,
+                    replaced_results,
+                    saved_bytes,
+                    saved_tokens,
+                },
+            )
             .collect(),
     }
 }

@@ -50,7 +50,8 @@ fn quoting(result: &str, words: &str) -> Transcript {
         let call = json!([{"id": id, "type": "function", "function": function}]);
         json!({"role": "assistant", "content": null, "tool_calls": call})
     };
-    let answer = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let answer =
+        |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
     imported(vec![
         json!({"role": "user", "content": "0123456789"}),
         call("a", json!({})),
@@ -183,8 +184,14 @@ fn a_replacement_saves_with_every_call_that_was_sent_the_result() {
     );
     assert_eq!(found.recorded.input.bytes, 10 + 1_016 + 1_522);
     assert_eq!(found.replacements[0].sends, 2);
-    assert_eq!((found.replacements[0].saved(), found.saved()), ((1_800, 1_800), 1_800));
-    assert_eq!((found.recorded.peak.bytes, found.under.peak.bytes), (1_522, 622));
+    assert_eq!(
+        (found.replacements[0].saved(), found.saved()),
+        ((1_800, 1_800), 1_800)
+    );
+    assert_eq!(
+        (found.recorded.peak.bytes, found.under.peak.bytes),
+        (1_522, 622)
+    );
     let tool = Some("look".to_owned());
     assert_eq!(found.by_tool.get(&tool), Some(&(1, 1_800, 1_800)));
 }
@@ -216,7 +223,10 @@ fn reading_back_adds_calls_and_stays_in_the_context() {
     assert_eq!(found.under.calls, 2 + 3);
     assert_eq!(found.under.input.bytes, 10 + 1_116 + 116 + 516 + 916);
     let half = replay(&transcript, &fixed(400), share(0.5));
-    assert_eq!((half.under.extra_calls, half.under.extra_input.bytes), (2, 116 + 516));
+    assert_eq!(
+        (half.under.extra_calls, half.under.extra_input.bytes),
+        (2, 116 + 516)
+    );
     assert_eq!(half.under.input.bytes, 10 + 616 + 116 + 516);
 }
 
@@ -229,12 +239,17 @@ fn two_results_of_one_turn_are_read_one_after_the_other() {
     // The first result takes two reads of at most 600, the second one.
     let reads = [turn, turn + 600, turn + 1_000];
     assert_eq!(found.under.extra_input.bytes, reads.iter().sum::<u64>());
-    assert_eq!(found.under.input.bytes, 10 + turn + 1_600 + reads.iter().sum::<u64>());
+    assert_eq!(
+        found.under.input.bytes,
+        10 + turn + 1_600 + reads.iter().sum::<u64>()
+    );
 }
 
 #[test]
 fn what_was_used_later_is_read_when_it_is_used() {
-    let text: String = (0..200).map(|n| format!("line {n} of the listing says {}\n", n * n)).collect();
+    let text: String = (0..200)
+        .map(|n| format!("line {n} of the listing says {}\n", n * n))
+        .collect();
     let quote = &text[3_000..3_060];
     for (answer, reads) in [
         (quote, 2),
@@ -277,16 +292,30 @@ fn the_prompt_cache_holds_what_the_call_before_was_sent() {
         minimum_tokens: 1_000,
     };
     let found = replay_with(&transcript, &policy, ReadBack::NONE, blocks, None);
-    assert_eq!((found.recorded.cached.tokens, found.under.cached.tokens), (1_000, 0));
+    assert_eq!(
+        (found.recorded.cached.tokens, found.under.cached.tokens),
+        (1_000, 0)
+    );
 }
 
 #[test]
 fn calls_are_held_against_a_window() {
     let transcript = conversation(&[1_000, 500]);
-    let found = replay_with(&transcript, &fixed(1_000), ReadBack::NONE, NO_CACHE, Some(1_016));
+    let found = replay_with(
+        &transcript,
+        &fixed(1_000),
+        ReadBack::NONE,
+        NO_CACHE,
+        Some(1_016),
+    );
     assert_eq!(found.recorded.calls_over_window, Some(1));
     assert_eq!(found.under.calls_over_window, Some(0));
-    assert_eq!(replay(&transcript, &fixed(1_000), ReadBack::NONE).under.calls_over_window, None);
+    assert_eq!(
+        replay(&transcript, &fixed(1_000), ReadBack::NONE)
+            .under
+            .calls_over_window,
+        None
+    );
 }
 
 #[test]
@@ -296,10 +325,16 @@ fn the_engine_makes_the_replacements_and_the_slices() {
         let found = replay(&transcript, &policy, ReadBack::NONE);
         assert_eq!(found.replaced(), 1, "{policy:?}");
         let replacement = found.replacements[0].replacement.bytes;
-        assert!(replacement > 100 && replacement <= 32_768, "{policy:?}: {replacement}");
+        assert!(
+            replacement > 100 && replacement <= 32_768,
+            "{policy:?}: {replacement}"
+        );
         let whole = replay(&transcript, &policy, ReadBack::WHOLE);
         assert_eq!(whole.under.extra_calls, 2, "{policy:?}");
-        assert!(whole.saved() < 0, "{policy:?}: a header line stands before each slice");
+        assert!(
+            whole.saved() < 0,
+            "{policy:?}: a header line stands before each slice"
+        );
     }
     let found = replay(&transcript, &workflow_step(32_768), ReadBack::NONE);
     assert!(found.replacements[0].replacement.bytes <= SUMMARY_LIMIT_BYTES);

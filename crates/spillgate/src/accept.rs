@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use spill_record::{FolderError, MEASURED_COLUMNS, Manifest, Mode, RunFolder, SCHEMA, Versions};
+use spill_record::{
+    FolderError, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Versions,
+};
 use spill_runner::{
     FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
 };
@@ -16,7 +18,7 @@ use crate::cli::{AcceptArgs, ListArgs};
 use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::progress::Progress;
 use crate::temp::Temp;
-use crate::{Failure, baseline, folder, host, out, serve, sources};
+use crate::{Failure, baseline, folder, host, out, prices, serve, sources};
 
 const VERB: &str = "accept";
 
@@ -63,6 +65,11 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    let prices = args.prices.as_deref();
+    let prices = prices
+        .map(|path| prices::read(path, &plan.record.models))
+        .transpose()
+        .map_err(|error| Failure::usage(VERB, error))?;
     let metrics = args.metrics_file.as_deref();
     let metrics = metrics
         .map(|path| OutputFile::at(METRICS_FILE, path))
@@ -87,16 +94,16 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(VERB, error))?;
-    let folder = runtime.block_on(measure(args, plan, &options))?;
+    let folder = runtime.block_on(measure(args, plan, prices.as_ref(), &options))?;
     drop(temp);
-    let (verdict, code) = folder::finish(VERB, &folder)?;
+    let judged = folder::finish(VERB, &folder)?;
     RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
     if let Some(metrics) = metrics {
         metrics
             .write(&spill_dash::folder_metrics(&folder))
             .map_err(|error| Failure::usage(VERB, error))?;
     }
-    folder::print_verdict(VERB, &verdict, args.json)?;
+    judged.print(VERB, args.json)?;
     if !args.json {
         out::line(format_args!(
             "report: {}",
@@ -104,10 +111,10 @@ pub(crate) fn run(args: &AcceptArgs) -> Result<u8, Failure> {
         ));
     }
     if let Some(reason) = &args.bless {
-        baseline::bless(&args.out, &folder, reason, code)
+        baseline::bless(&args.out, &folder, reason, judged.code())
             .map_err(|error| Failure::usage(VERB, error))?;
     }
-    Ok(code)
+    Ok(judged.code())
 }
 
 /// Says what of real input was left out; the manifest and the report say it as well.
@@ -138,7 +145,12 @@ fn subject(path: Option<&Path>) -> anyhow::Result<Subject> {
 }
 
 /// Asks the subject for its settings, runs the plan, and returns the folder with all records.
-async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result<PathBuf, Failure> {
+async fn measure(
+    args: &AcceptArgs,
+    mut plan: Plan,
+    prices: Option<&Prices>,
+    options: &Options,
+) -> Result<PathBuf, Failure> {
     let settings = effective_settings(&plan.record.configurations, options)
         .await
         .map_err(|error| Failure::usage(VERB, error))?;
@@ -151,6 +163,10 @@ async fn measure(args: &AcceptArgs, mut plan: Plan, options: &Options) -> Result
         .map_err(failure)?;
     let mut folder = new_folder(args, &plan, options, harness.tokenizer())
         .map_err(|error| Failure::usage(VERB, error))?;
+    if let Some(prices) = prices {
+        RunFolder::write_prices(folder.path(), prices)
+            .map_err(|error| Failure::usage(VERB, error))?;
+    }
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
 
     let runs = plan

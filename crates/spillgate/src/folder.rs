@@ -3,35 +3,70 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use spill_record::{RunFolder, RunSet};
+use spill_record::{LiveFolder, RunFolder, RunSet};
 use spill_report::{Calls, Context, Rendered};
 use spill_verdict::Verdict;
 
 use crate::cli::{FolderArgs, ReportArgs};
-use crate::{Failure, baseline, github, out};
+use crate::{Failure, baseline, github, out, prices, replay};
 
 /// There only when a run leaked.
 const LEAKS: &str = "leaks.sarif";
 
 pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
-    let (verdict, code) = finish("judge", &args.dir)?;
-    print_verdict("judge", &verdict, args.json)?;
-    Ok(code)
+    if replay::is_replay(&args.dir) {
+        let rebuilt = replay::rebuild("judge", &args.dir)?;
+        rebuilt.print(args.json);
+        return Ok(rebuilt.exit_code());
+    }
+    let judged = finish("judge", &args.dir)?;
+    judged.print("judge", args.json)?;
+    Ok(judged.code())
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
+    if replay::is_replay(&args.dir) {
+        return report_replay(args);
+    }
     if let Some(id) = &args.run {
         let page = run_page(&args.dir, id).map_err(|error| Failure::usage("report", error))?;
         out::line(page.display());
         return Ok(0);
     }
-    let (verdict, _) = rebuild("report", &args.dir)?;
+    if let Some(prices) = &args.prices {
+        set_prices(&args.dir, prices).map_err(|error| Failure::usage("report", error))?;
+    }
+    let (judged, _) = rebuild("report", &args.dir)?;
     if args.json {
-        print_verdict("report", &verdict, true)?;
+        judged.print("report", true)?;
     } else {
         out::line(args.dir.join("report.html").display());
     }
     Ok(0)
+}
+
+fn report_replay(args: &ReportArgs) -> Result<u8, Failure> {
+    if args.run.is_some() || args.prices.is_some() {
+        let error = anyhow::anyhow!(
+            "{} holds a replay, which has no runs, and its prices from the start (leave --run and --prices out)",
+            args.dir.display()
+        );
+        return Err(Failure::usage("report", error));
+    }
+    let rebuilt = replay::rebuild("report", &args.dir)?;
+    if args.json {
+        rebuilt.print(true);
+    } else {
+        out::line(args.dir.join("report.html").display());
+    }
+    Ok(0)
+}
+
+/// Puts the price table at `prices` into `folder`, which is a run folder.
+fn set_prices(folder: &Path, prices: &Path) -> anyhow::Result<()> {
+    let manifest = LiveFolder::open(folder)?;
+    let prices = prices::read(prices, &manifest.set().manifest.plan.models)?;
+    Ok(RunFolder::write_prices(folder, &prices)?)
 }
 
 /// Writes the page of the run whose id is `id` or begins so, and returns its path.
@@ -73,16 +108,46 @@ fn run_page(folder: &Path, id: &str) -> anyhow::Result<PathBuf> {
     Ok(folder.join(name))
 }
 
+/// A judged folder, to be told.
+pub(crate) struct Judged {
+    verdict: Verdict,
+    /// What runs cost, for the terminal; `None` without a price table.
+    money: Option<String>,
+}
+
+impl Judged {
+    /// The verdict's exit code.
+    pub(crate) fn code(&self) -> u8 {
+        self.verdict.exit_code()
+    }
+
+    /// Prints the verdict: as JSON, or as sentence and tables.
+    pub(crate) fn print(&self, verb: &'static str, json: bool) -> Result<(), Failure> {
+        if json {
+            let text = serde_json::to_string_pretty(&self.verdict)
+                .map_err(|error| Failure::internal(verb, error))?;
+            out::line(text);
+            return Ok(());
+        }
+        out::line(self.verdict.decision_sentence());
+        out::line(spill_verdict::terminal_table(&self.verdict));
+        if let Some(money) = &self.money {
+            out::line(money);
+        }
+        Ok(())
+    }
+}
+
 /// Judges a folder's records, writes every derived file, and tells the CI system that runs this.
-pub(crate) fn finish(verb: &'static str, folder: &Path) -> Result<(Verdict, u8), Failure> {
-    let (verdict, rendered) = rebuild(verb, folder)?;
-    github::tell(&verdict, &rendered.summary_md, &folder.join("report.html"));
-    let code = verdict.exit_code();
-    Ok((verdict, code))
+pub(crate) fn finish(verb: &'static str, folder: &Path) -> Result<Judged, Failure> {
+    let (judged, rendered) = rebuild(verb, folder)?;
+    let report = folder.join("report.html");
+    github::tell(&judged.verdict, &rendered.summary_md, &report);
+    Ok(judged)
 }
 
 /// Judges a folder's records and writes every derived file.
-fn rebuild(verb: &'static str, folder: &Path) -> Result<(Verdict, Rendered), Failure> {
+fn rebuild(verb: &'static str, folder: &Path) -> Result<(Judged, Rendered), Failure> {
     let usage = |error| Failure::usage(verb, error);
     let (set, verdict) = judged(folder).map_err(usage)?;
     let mut calls = Calls::of(&set, &verdict);
@@ -109,7 +174,8 @@ fn rebuild(verb: &'static str, folder: &Path) -> Result<(Verdict, Rendered), Fai
             .map_err(|error| usage(error.into()))?;
     }
     write_or_remove(folder, LEAKS, rendered.leaks_sarif.as_deref()).map_err(usage)?;
-    Ok((verdict, rendered))
+    let money = spill_report::terminal_money(&set);
+    Ok((Judged { verdict, money }, rendered))
 }
 
 /// Reads a folder's records, says what of them is torn, and judges them.
@@ -139,22 +205,6 @@ fn write_or_remove(folder: &Path, name: &str, text: Option<&str>) -> anyhow::Res
             }
             Ok(()) | Err(_) => {}
         },
-    }
-    Ok(())
-}
-
-pub(crate) fn print_verdict(
-    verb: &'static str,
-    verdict: &Verdict,
-    json: bool,
-) -> Result<(), Failure> {
-    if json {
-        let text = serde_json::to_string_pretty(verdict)
-            .map_err(|error| Failure::internal(verb, error))?;
-        out::line(text);
-    } else {
-        out::line(verdict.decision_sentence());
-        out::line(spill_verdict::terminal_table(verdict));
     }
     Ok(())
 }

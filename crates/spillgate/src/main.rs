@@ -14,7 +14,9 @@ mod host;
 mod mock;
 mod out;
 mod output_file;
+mod prices;
 mod progress;
+mod replay;
 mod serve;
 mod sources;
 mod step;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Judge(args) => folder::judge(&args),
         Verb::Report(args) => folder::report(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Replay(args) => replay::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),

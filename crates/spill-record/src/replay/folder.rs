@@ -131,8 +131,7 @@ impl ReplayFolder {
         let mut digest = Digest::default();
         let path = folder.join(SESSIONS);
         let fits = |session: &SessionRecord| {
-            session.cells.len() == record.cells.len()
-                && session.outcomes.len() == record.outcomes()
+            session.cells.len() == record.cells.len() && session.outcomes.len() == record.outcomes()
         };
         each(folder, SESSIONS, |line, text, session: SessionRecord| {
             digest.add(text);

@@ -4,8 +4,8 @@
 //! line) and `replay.json`, which is written last: a folder without it is not whole. Ids, names and sizes, never content.
 
 mod folder;
-mod settings;
 mod session;
+mod settings;
 mod sums;
 
 pub use folder::{ReplayFolder, is_replay};
@@ -13,4 +13,4 @@ pub use session::{
     CellRecord, CellTool, ProblemRecord, RecordedUsage, ReplayFigures, SessionRecord, ToolRecord,
 };
 pub use settings::{CacheRecord, CellPlan, ReplayFiles, ReplayRecord};
-pub use sums::{CellSums, ReplaySums, ToolSums};
+pub use sums::{CellSums, ReplaySums, ReplayTotals, ToolSums};

@@ -60,8 +60,12 @@ pub struct ReplayRecord {
     pub cache: CacheRecord,
     /// The context window that contexts are held against; `None` when none was given.
     pub window_tokens: Option<u64>,
-    /// The price table that money is reckoned with; `None` when none was given.
-    pub prices: Option<serde_json::Value>,
+    /// The price table that money is reckoned with, as it was written; `None` when none was given.
+    pub prices: Option<String>,
+    /// The currency of its prices.
+    pub currency: Option<String>,
+    /// What the figures had to hold, as it was written.
+    pub gates: Vec<String>,
     /// What became of the files.
     pub files: ReplayFiles,
     /// Transcripts, one line of `sessions.jsonl` each.

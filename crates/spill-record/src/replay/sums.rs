@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::replay::session::{CellRecord, RecordedUsage, ReplayFigures, SessionRecord};
+use crate::run::Class;
 
 /// What one policy does to the results of many transcripts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,23 @@ pub struct ReplaySums {
     pub outcomes: Vec<ReplayFigures>,
     /// By tool.
     pub tools: BTreeMap<Option<String>, ToolSums>,
+}
+
+/// The sums of all sessions, and of those of each class of work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplayTotals {
+    /// All of them.
+    pub all: ReplaySums,
+    /// By class; sessions without results have none.
+    pub classes: BTreeMap<Option<Class>, ReplaySums>,
+}
+
+impl ReplayTotals {
+    /// Adds a session. All sessions of the totals are of one replay.
+    pub fn add(&mut self, session: &SessionRecord) {
+        self.all.add(session);
+        self.classes.entry(session.class).or_default().add(session);
+    }
 }
 
 impl ReplaySums {

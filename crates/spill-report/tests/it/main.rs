@@ -8,4 +8,5 @@ mod comparison;
 mod csv_files;
 mod hostile;
 mod html;
+mod money;
 mod run_pages;

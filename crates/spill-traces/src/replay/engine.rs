@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spill_engine::{
     AnswerCap, Ask, ByteRange, Bytes, Call, CallId, Decision, Envelope, InlineCap, MemoryOptions,
-    MemoryStore, Millis, Owner, PromptText, Reader, Reading, SeededNames, Settings,
-    SpillStore, StepId, StepSpill, ToolResult as EngineResult, Verdict, decide, decide_envelope,
+    MemoryStore, Millis, Owner, PromptText, Reader, Reading, SeededNames, Settings, SpillStore,
+    StepId, StepSpill, ToolResult as EngineResult, Verdict, decide, decide_envelope,
     decide_inline_cap,
 };
 
@@ -130,7 +130,8 @@ impl Engine {
             Self::Fixed { replacement, .. } => Some(Stub {
                 text: None,
                 reference: String::new(),
-                hidden: text.floor_char_boundary(usize::try_from(*replacement).unwrap_or(usize::MAX))
+                hidden: text
+                    .floor_char_boundary(usize::try_from(*replacement).unwrap_or(usize::MAX))
                     ..text.len(),
             }),
             Self::Step(step) => match step.admit(call, tool, result()).prompt {

@@ -151,7 +151,12 @@ fn share_of(bytes: u64, limit: u64) -> Option<PreviewShare> {
     // A share has a last digit, so a byte may be missing: one more then is too much by no more than that.
     let share = PreviewShare::new(bytes as f64 / limit as f64)?;
     let more = PreviewShare::new((bytes as f64 + 0.5) / limit as f64)?;
-    Some(if share.of(limit) == bytes { share } else { more }).filter(|share| share.of(limit) <= bytes)
+    Some(if share.of(limit) == bytes {
+        share
+    } else {
+        more
+    })
+    .filter(|share| share.of(limit) <= bytes)
 }
 
 #[cfg(test)]

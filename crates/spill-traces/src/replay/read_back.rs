@@ -121,7 +121,17 @@ mod tests {
         check("0.25", Some(share(When::AtOnce)));
         check("used:0.25", Some(share(When::Used)));
         for refused in [
-            "", "0", "1", "1.5", "-0.1", "NaN", "25%", "used:", "used:none", "whole:0.5", "None",
+            "",
+            "0",
+            "1",
+            "1.5",
+            "-0.1",
+            "NaN",
+            "25%",
+            "used:",
+            "used:none",
+            "whole:0.5",
+            "None",
         ] {
             check(refused, None);
         }

@@ -189,7 +189,9 @@ impl<'r, 'a> Replaced<'r, 'a> {
         let (mut pages, mut at) = (Vec::new(), 0);
         while at < wanted {
             // A page of less than one character is refused: what is left is not worth a read.
-            let page = self.engine.read(&one.reference, &held.text, at, wanted - at);
+            let page = self
+                .engine
+                .read(&one.reference, &held.text, at, wanted - at);
             let Some(page) = page else { break };
             let slice = Size {
                 bytes: page.slice.len() as u64,

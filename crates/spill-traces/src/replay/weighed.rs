@@ -133,7 +133,10 @@ impl<'a> Replay<'a> {
     /// The weight of what was sent with a call, as recorded.
     #[must_use]
     pub fn context(&self, call: &Call) -> Size {
-        call.context.iter().map(|message| self.messages[message]).sum()
+        call.context
+            .iter()
+            .map(|message| self.messages[message])
+            .sum()
     }
 
     pub(crate) fn overlaps(&self) -> &Overlaps {
@@ -198,7 +201,9 @@ impl<'a> Replay<'a> {
         }
         let model = &self.transcript.calls[request.call].model;
         if !outcome.models.contains_key(model) {
-            outcome.models.insert(model.clone(), super::ModelInput::default());
+            outcome
+                .models
+                .insert(model.clone(), super::ModelInput::default());
         }
         let sum = outcome.models.get_mut(model).expect("it was put there");
         sum.cached_tokens += cached.tokens;
@@ -218,7 +223,8 @@ pub(crate) struct Reads {
 impl Reads {
     fn late_in<'s>(&'s self, place: usize, call: &'s Call) -> impl Iterator<Item = Size> + 's {
         let late = self.late.iter();
-        let stands = move |from: usize, message: usize| from <= place && call.context.contains(message);
+        let stands =
+            move |from: usize, message: usize| from <= place && call.context.contains(message);
         late.filter(move |(from, message, _)| stands(*from, *message))
             .map(|(_, _, size)| *size)
     }

@@ -62,6 +62,7 @@ impl Case {
                 runs,
                 sensitivity: vec![],
                 torn: vec![],
+                prices: None,
             },
         }
     }
@@ -318,6 +319,7 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
         cached_input_tokens: Some(input_tokens / 2),
         cached_before_read_tool_tokens: Some(0),
         cached_after_read_tool_tokens: Some(0),
+        cache_write_tokens: Some(0),
         output_tokens: Some(900 + 40 * stored),
         duration_ms: Some(measured),
         process_ms: Some(measured + 4.25),

@@ -10,6 +10,7 @@ mod baseline;
 mod ci;
 mod planted_faults;
 mod policies;
+mod prices;
 mod processes;
 mod program;
 mod schemas;
