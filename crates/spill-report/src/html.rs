@@ -12,12 +12,13 @@ pub const STYLE: &str = include_str!("templates/report.css");
 /// Sorts and filters tables; a page without it shows the same.
 const SCRIPT: &str = include_str!("templates/tables.js");
 
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("parts.html", include_str!("templates/parts.html")),
     ("head.html", include_str!("templates/head.html")),
     ("foot.html", include_str!("templates/foot.html")),
     ("report.html", include_str!("templates/report.html")),
     ("run.html", include_str!("templates/run.html")),
+    ("replay.html", include_str!("templates/replay.html")),
     ("compare.html", include_str!("templates/compare.html")),
 ];
 

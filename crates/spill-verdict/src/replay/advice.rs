@@ -65,6 +65,22 @@ pub(crate) fn basis(record: &ReplayRecord, sums: &ReplaySums) -> usize {
     })
 }
 
+/// The variant that single transcripts are compared under, as indices of cell and assumption: that of the first recommendation,
+/// or else the lowest threshold that replaces anything, or the first one.
+#[must_use]
+pub fn focus(record: &ReplayRecord, totals: &ReplayTotals) -> (usize, usize) {
+    let basis = basis(record, &totals.all);
+    let advised = advice(record, totals)
+        .into_iter()
+        .find_map(|one| match one.kind {
+            AdviceKind::Threshold { cell, .. } => Some(cell),
+            AdviceKind::Off | AdviceKind::NothingToReplace => None,
+        });
+    let mut cells = totals.all.cells.iter();
+    let tried = || cells.position(|cell| cell.replaced_results > 0);
+    (advised.or_else(tried).unwrap_or(0), basis)
+}
+
 /// Recommendations: for all transcripts, then for each class, under each policy and size of replacements in their order.
 #[must_use]
 pub fn advice(record: &ReplayRecord, totals: &ReplayTotals) -> Vec<Advice> {

@@ -7,7 +7,7 @@ mod outcome;
 mod summary;
 mod table;
 
-pub use advice::{Advice, AdviceKind, LEAST_SESSIONS, advice};
+pub use advice::{Advice, AdviceKind, LEAST_SESSIONS, advice, focus};
 pub use figure::ReplayFigure;
 pub use gate::{Gate, GateError, GateState, GateVerdict};
 pub use outcome::replay_exit_code;

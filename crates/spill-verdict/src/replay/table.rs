@@ -1,6 +1,6 @@
 //! A replay in plain text.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use spill_record::{CellPlan, ReplayRecord, ReplaySums, ReplayTotals};
 
@@ -93,7 +93,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 fn table(record: &ReplayRecord, all: &ReplaySums) -> Table {
     let mut table = Table::new();
     table
-        .load_style(UTF8_HORIZONTAL_ONLY)
+        .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH);
     let assumptions = record

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use spill_record::{ReplayFolder, ReplayRecord, ReplayTotals};
+use spill_record::{ReplayFolder, ReplayRecord, ReplayTotals, RunFolder};
+use spill_report::{ReplayProblems, ReplaySessions, render_replay};
 use spill_verdict::{ReplayJudgement, judge_replay, replay_summary, replay_text};
 
 use crate::{Failure, out};
@@ -29,6 +30,22 @@ fn write(folder: &Path) -> anyhow::Result<Rebuilt> {
     let judgement = judge_replay(&record, &totals)?;
     let summary = replay_summary(&record, &totals, &judgement);
     let summary_json = serde_json::to_string_pretty(&summary)? + "\n";
+    let mut sessions = ReplaySessions::of(&record, &totals);
+    ReplayFolder::each_session(folder, &record, |session| sessions.take(&session))?;
+    let mut problems = ReplayProblems::default();
+    ReplayFolder::each_problem(folder, |problem| problems.take(problem))?;
+    let rendered = render_replay(&record, &totals, &judgement, sessions, problems);
+    let files = [
+        ("summary.json", &summary_json),
+        ("thresholds.csv", &rendered.thresholds_csv),
+        ("sessions.csv", &rendered.sessions_csv),
+        ("tools.csv", &rendered.tools_csv),
+        ("problems.csv", &rendered.problems_csv),
+        ("report.html", &rendered.report_html),
+    ];
+    for (name, text) in files {
+        RunFolder::write_derived(folder, name, text.as_bytes())?;
+    }
     Ok(Rebuilt {
         record,
         totals,
