@@ -5,6 +5,8 @@
 //! is the only one that knows their format: it writes records so that a killed process loses at
 //! most the line it was writing, and reads them back saying what was torn.
 //!
+//! A replay folder ([`ReplayFolder`]) holds what recorded transcripts would have sent under other thresholds.
+//!
 //! It does not judge, render, or run anything, and reads no clock.
 //!
 //! Conventions on disk: a field's name ends in its unit (`_tokens`, `_bytes`, `_ms`); a missing
@@ -45,7 +47,7 @@ pub use replay::{
     SessionRecord, ToolRecord, ToolSums, is_replay,
 };
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
-pub use schema::{record_schemas, schema_text};
+pub use schema::{record_schemas, replay_schemas, schema_text};
 pub use size::parse_size;
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.

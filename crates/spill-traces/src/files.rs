@@ -223,7 +223,8 @@ fn is_loss(kind: ProblemKind) -> bool {
         | ProblemKind::Limit
         | ProblemKind::DamagedArchive
         | ProblemKind::NotJson => true,
-        ProblemKind::Empty
+        ProblemKind::NotAFile
+        | ProblemKind::Empty
         | ProblemKind::NotRecognised
         | ProblemKind::NotUtf8
         | ProblemKind::LoneSurrogate

@@ -92,6 +92,19 @@ impl Import {
         self.packed(&file, Source::Bytes(bytes), sink);
     }
 
+    /// Reads a plain stream as records of `format`, whatever its content looks like.
+    pub fn stream_of(
+        &mut self,
+        format: Format,
+        name: &str,
+        bytes: &[u8],
+        sink: &mut dyn FnMut(Imported),
+    ) {
+        let limit = self.limits.record_bytes;
+        let reading = Reading::new(Place::file(name), limit, &self.turn, sink);
+        reading.of(format).all(Box::new(bytes), 0);
+    }
+
     fn file(&mut self, path: &Path, name: &str, sink: &mut dyn FnMut(Imported)) {
         match fs::File::open(path) {
             Err(error) => fail(name, ProblemKind::Unreadable, error.to_string(), sink),

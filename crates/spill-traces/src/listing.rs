@@ -33,8 +33,9 @@ fn walk(path: &Path, depth: u32, limits: Limits, found: &mut Vec<Listed>) {
         Ok(meta) if meta.is_dir() => folder(path, depth, limits, found),
         Ok(meta) if meta.is_file() => found.push(Listed::File(path.to_owned())),
         Ok(_) => {
-            let detail = "neither a file nor a folder (links are not followed)";
-            refuse(path, ProblemKind::Unreadable, detail, found);
+            let detail =
+                "neither a file nor a folder (links are not followed: name what they lead to)";
+            refuse(path, ProblemKind::NotAFile, detail, found);
         }
     }
 }

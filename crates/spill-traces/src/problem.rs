@@ -57,6 +57,8 @@ impl fmt::Display for Place {
 pub enum ProblemKind {
     /// The file could not be read.
     Unreadable,
+    /// A link, a pipe or a device, which is not followed and not read.
+    NotAFile,
     /// The file holds nothing.
     Empty,
     /// No format was recognised.
@@ -95,6 +97,7 @@ impl ProblemKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Unreadable => "unreadable",
+            Self::NotAFile => "not-a-file",
             Self::Empty => "empty",
             Self::NotRecognised => "not-recognised",
             Self::Limit => "limit",

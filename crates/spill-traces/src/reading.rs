@@ -17,6 +17,8 @@ pub(crate) struct Reading<'a> {
     place: Place,
     limit: u64,
     active: Option<(Format, Box<dyn Importer>)>,
+    /// The format is given, and not looked for.
+    decided: bool,
     formats: Vec<Format>,
     records: u64,
     out: Out<'a>,
@@ -33,9 +35,20 @@ impl<'a> Reading<'a> {
             place,
             limit,
             active: None,
+            decided: false,
             formats: Vec::new(),
             records: 0,
             out: Out::new(sink, turn),
+        }
+    }
+
+    /// Takes all records for records of `format`.
+    pub(crate) fn of(self, format: Format) -> Self {
+        Self {
+            active: Some((format, importer(format))),
+            formats: vec![format],
+            decided: true,
+            ..self
         }
     }
 
@@ -133,7 +146,10 @@ impl<'a> Reading<'a> {
             .active
             .as_ref()
             .is_some_and(|(_, active)| active.is_session());
-        if !keeps && let Some(format) = detect(text) {
+        if !keeps
+            && !self.decided
+            && let Some(format) = detect(text)
+        {
             let same = self
                 .active
                 .as_ref()

@@ -58,21 +58,35 @@ fn tokens(record: &ReplayRecord, all: &ReplaySums) -> String {
             counted(recorded.calls, "call"),
             percent(counted_tokens as f64 / said as f64)
         ),
-        _ => format!("Tokens are counted with {tokenizer}; no transcript records a provider's count."),
+        _ => format!(
+            "Tokens are counted with {tokenizer}; no transcript records a provider's count."
+        ),
     }
 }
 
 fn not_recorded(all: &ReplaySums) -> Vec<String> {
     let words = |name: &str| match name {
-        "system-prompt" => Some("do not hold the system prompt: their inputs are larger than shown, and savings a smaller share"),
+        "system-prompt" => Some(
+            "do not hold the system prompt: their inputs are larger than shown, and savings a smaller share",
+        ),
         "tool-schemas" => Some("do not hold the list of tools: their inputs are larger than shown"),
-        "history-processor" => Some("may have sent less than their history, since what a history processor left out is not recorded"),
-        "context-after-compaction" => Some("do not say what the context held after a compaction beyond its summary"),
+        "history-processor" => Some(
+            "may have sent less than their history, since what a history processor left out is not recorded",
+        ),
+        "context-after-compaction" => {
+            Some("do not say what the context held after a compaction beyond its summary")
+        }
         _ => None,
     };
     all.not_recorded
         .iter()
-        .filter_map(|(name, count)| Some(format!("{} {}.", counted(*count, "transcript"), words(name)?)))
+        .filter_map(|(name, count)| {
+            Some(format!(
+                "{} {}.",
+                counted(*count, "transcript"),
+                words(name)?
+            ))
+        })
         .collect()
 }
 

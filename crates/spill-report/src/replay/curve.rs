@@ -67,7 +67,10 @@ struct Axes {
 
 impl Axes {
     fn of(record: &ReplayRecord, bottom: f64, top: f64) -> Self {
-        let thresholds = record.cells.iter().map(|cell| cell.threshold_bytes.max(1) as f64);
+        let thresholds = record
+            .cells
+            .iter()
+            .map(|cell| cell.threshold_bytes.max(1) as f64);
         let (least, most) = thresholds.fold((f64::MAX, 1.0_f64), |(least, most), bytes| {
             (least.min(bytes), most.max(bytes))
         });
@@ -95,10 +98,18 @@ impl Axes {
     }
 
     fn draw(&self, sheet: &Sheet<'_>, record: &ReplayRecord) {
-        let step = if self.top - self.bottom > 0.6 { 0.25 } else { 0.1 };
+        let step = if self.top - self.bottom > 0.6 {
+            0.25
+        } else {
+            0.1
+        };
         let mut share = (self.bottom / step).ceil() * step;
         while share <= self.top + 1e-9 {
-            let ink = if share.abs() < 1e-9 { Ink::Whisker } else { Ink::Line };
+            let ink = if share.abs() < 1e-9 {
+                Ink::Whisker
+            } else {
+                Ink::Line
+            };
             let y = self.up(share);
             sheet.line((units(LEFT), y), (units(RIGHT), y), ink, 1);
             let words = format!("{:.0} %", share * 100.0 + 0.0);
@@ -139,9 +150,13 @@ pub(super) fn savings(
         size: SIZE,
     };
     let shown = &all[..all.len().min(MOST_SERIES)];
-    let every = shown.iter().flat_map(|series| &series.cells).flat_map(|cell| {
-        (0..record.read_backs.len()).filter_map(|read_back| saved(record, sums, *cell, read_back))
-    });
+    let every = shown
+        .iter()
+        .flat_map(|series| &series.cells)
+        .flat_map(|cell| {
+            (0..record.read_backs.len())
+                .filter_map(|read_back| saved(record, sums, *cell, read_back))
+        });
     let (least, most) = every.fold((0.0_f64, 0.05_f64), |(least, most), share| {
         (least.min(share), most.max(share))
     });
@@ -152,7 +167,9 @@ pub(super) fn savings(
         }
         axes.draw(sheet, record);
         for (number, series) in (1u8..).zip(shown) {
-            let points = points(record, series, &axes, |cell| saved(record, sums, cell, basis));
+            let points = points(record, series, &axes, |cell| {
+                saved(record, sums, cell, basis)
+            });
             for point in &points {
                 sheet.dot(*point, 3, Ink::Series(number));
             }
@@ -176,7 +193,8 @@ fn points(
 
 fn band(record: &ReplayRecord, sums: &ReplaySums, series: &Series, axes: &Axes) -> Vec<At> {
     let shares = |cell: usize| {
-        (0..record.read_backs.len()).filter_map(move |read_back| saved(record, sums, cell, read_back))
+        (0..record.read_backs.len())
+            .filter_map(move |read_back| saved(record, sums, cell, read_back))
     };
     let mut upper = points(record, series, axes, |cell| shares(cell).reduce(f64::max));
     let lower = points(record, series, axes, |cell| shares(cell).reduce(f64::min));
@@ -196,8 +214,12 @@ pub(super) fn inline(record: &ReplayRecord, sums: &ReplaySums, series: &Series) 
     let axes = Axes::of(record, 0.0, 1.0);
     sheet(&frame, |sheet| {
         axes.draw(sheet, record);
-        let results = points(record, series, &axes, |cell| kept(sums, cell).map(|kept| kept.0));
-        let bytes = points(record, series, &axes, |cell| kept(sums, cell).map(|kept| kept.1));
+        let results = points(record, series, &axes, |cell| {
+            kept(sums, cell).map(|kept| kept.0)
+        });
+        let bytes = points(record, series, &axes, |cell| {
+            kept(sums, cell).map(|kept| kept.1)
+        });
         sheet.path(results, Ink::Series(1), 2);
         sheet.path(bytes, Ink::Series(2), 2);
     })
@@ -206,7 +228,8 @@ pub(super) fn inline(record: &ReplayRecord, sums: &ReplaySums, series: &Series) 
 /// The shares of results and of bytes that a cell leaves in the prompt.
 pub(super) fn kept(sums: &ReplaySums, cell: usize) -> Option<(f64, f64)> {
     let cell = sums.cells.get(cell)?;
-    let share = |replaced: u64, whole: u64| (whole > 0).then(|| 1.0 - replaced as f64 / whole as f64);
+    let share =
+        |replaced: u64, whole: u64| (whole > 0).then(|| 1.0 - replaced as f64 / whole as f64);
     Some((
         share(cell.replaced_results, sums.sent_results)?,
         share(cell.replaced_bytes, sums.sent_result_bytes)?,

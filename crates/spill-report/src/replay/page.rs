@@ -108,8 +108,18 @@ pub(super) fn page(
             .cells
             .get(cell)
             .map_or(String::new(), |cell| variant_words(cell, None)),
-        best: sessions_table("best", "Transcripts that save most", record, sessions.best()),
-        worst: sessions_table("worst", "Transcripts that cost more", record, sessions.worst()),
+        best: sessions_table(
+            "best",
+            "Transcripts that save most",
+            record,
+            sessions.best(),
+        ),
+        worst: sessions_table(
+            "worst",
+            "Transcripts that cost more",
+            record,
+            sessions.worst(),
+        ),
         problems: problems_table(problems),
         more_problems: problems.more(),
         left_out: record
@@ -141,7 +151,11 @@ fn headline(
     all: &ReplaySums,
     basis: usize,
 ) -> String {
-    let Some(first) = judgement.advice.first().filter(|_| all.as_recorded.calls > 0) else {
+    let Some(first) = judgement
+        .advice
+        .first()
+        .filter(|_| all.as_recorded.calls > 0)
+    else {
         return "No LLM call was found in these files".to_owned();
     };
     match first.kind {
@@ -167,7 +181,7 @@ fn sentence(judgement: &ReplayJudgement, all: &ReplaySums) -> String {
             } else {
                 ""
             };
-            format!("Of {n}: {}.{few}", first.reason)
+            format!("Over {n}, {}.{few}", first.reason)
         }
         _ => "Nothing is known, and nothing is recommended.".to_owned(),
     }
@@ -237,7 +251,11 @@ fn recorded(all: &ReplaySums) -> Vec<(&'static str, String)> {
 /// A share with one decimal.
 fn short(share: f64) -> String {
     let text = format!("{:.1} %", share * 100.0);
-    if text == "-0.0 %" { "0.0 %".to_owned() } else { text }
+    if text == "-0.0 %" {
+        "0.0 %".to_owned()
+    } else {
+        text
+    }
 }
 
 fn advice_table(advice: &[Advice]) -> Table {
@@ -260,31 +278,51 @@ fn advice_table(advice: &[Advice]) -> Table {
     Table::new(
         "advice",
         "Recommended threshold by class of work",
-        &["class of work", "policy", "replacements", "threshold", "why"],
+        &[
+            "class of work",
+            "policy",
+            "replacements",
+            "threshold",
+            "why",
+        ],
         &["transcripts"],
         rows.collect(),
     )
 }
 
-fn thresholds(
-    id: &'static str,
-    caption: &str,
-    record: &ReplayRecord,
-    sums: &ReplaySums,
-) -> Table {
+fn thresholds(id: &'static str, caption: &str, record: &ReplayRecord, sums: &ReplaySums) -> Table {
     let money = record.currency.as_ref();
-    let mut numbers = vec!["replaced", "used later", "extra calls", "input tokens", "saved", "cached", "uncached, saved", "largest input"];
+    let mut numbers = vec![
+        "replaced",
+        "used later",
+        "extra calls",
+        "input tokens",
+        "saved",
+        "cached",
+        "uncached, saved",
+        "largest input",
+    ];
     if record.window_tokens.is_some() {
         numbers.push("calls over the window");
     }
     let cost = money.map(|currency| format!("cost, {}", plain(currency)));
     numbers.extend(cost.as_deref());
     let base = &sums.as_recorded;
-    let mut rows = vec![row(record, sums, ["off".to_owned(), String::new(), String::new()], None, base)];
+    let mut rows = vec![row(
+        record,
+        sums,
+        ["off".to_owned(), String::new(), String::new()],
+        None,
+        base,
+    )];
     for (index, cell) in record.cells.iter().enumerate() {
         for (number, read_back) in record.read_backs.iter().enumerate() {
+            let name = match cell.replacement_bytes {
+                None => cell.policy.clone(),
+                Some(bytes) => format!("{}, {} each", cell.policy, threshold_words(bytes)),
+            };
             let names = [
-                variant_words(cell, None),
+                name,
                 threshold_words(cell.threshold_bytes),
                 read_back.clone(),
             ];
@@ -295,7 +333,11 @@ fn thresholds(
     }
     Table::new(
         id,
-        format!("{caption}: {}, {}", counted(sums.sessions, "transcript"), counted(base.calls, "call")),
+        format!(
+            "{caption}: {}, {}",
+            counted(sums.sessions, "transcript"),
+            counted(base.calls, "call")
+        ),
         &["policy", "threshold", "read-back"],
         &numbers,
         rows,
@@ -373,9 +415,19 @@ fn kept_table(record: &ReplayRecord, sums: &ReplaySums, first: Option<&Series>) 
     let name = first.map_or("", |series| &series.name);
     Table::new(
         "kept",
-        format!("Share of the {} that stay in the prompt ({name})", counted(sums.sent_results, "sent result")),
+        format!(
+            "Share of the {} that stay in the prompt ({name})",
+            counted(sums.sent_results, "sent result")
+        ),
         &["threshold"],
-        &["of results", "of their bytes", "replaced", "their bytes", "bytes in their place", "over it, and stay"],
+        &[
+            "of results",
+            "of their bytes",
+            "replaced",
+            "their bytes",
+            "bytes in their place",
+            "over it, and stay",
+        ],
         rows.collect(),
     )
 }
@@ -404,14 +456,25 @@ fn tools(record: &ReplayRecord, all: &ReplaySums, cell: usize) -> Table {
         "tools",
         format!("Tools by what their results send ({name})"),
         &["tool"],
-        &["results", "bytes", "tokens sent", "of all results", "replaced", "tokens saved before reads"],
+        &[
+            "results",
+            "bytes",
+            "tokens sent",
+            "of all results",
+            "replaced",
+            "tokens saved before reads",
+        ],
         rows.collect(),
     )
 }
 
 fn signed(figure: i64) -> String {
     let digits = grouped(figure.unsigned_abs());
-    if figure < 0 { format!("-{digits}") } else { digits }
+    if figure < 0 {
+        format!("-{digits}")
+    } else {
+        digits
+    }
 }
 
 fn sessions_table(
@@ -432,15 +495,29 @@ fn sessions_table(
             if one.input_tokens == 0 {
                 NOTHING.to_owned()
             } else {
-                format!("{} ({})", signed(*saved), short(*saved as f64 / one.input_tokens as f64))
+                format!(
+                    "{} ({})",
+                    signed(*saved),
+                    short(*saved as f64 / one.input_tokens as f64)
+                )
             }
         }));
         row
     });
-    let saved: Vec<String> = record.read_backs.iter().map(|name| format!("saved: {name}")).collect();
+    let saved: Vec<String> = record
+        .read_backs
+        .iter()
+        .map(|name| format!("saved: {name}"))
+        .collect();
     let mut numbers = vec!["calls", "input tokens", "replaced"];
     numbers.extend(saved.iter().map(String::as_str));
-    Table::new(id, caption, &["transcript", "format"], &numbers, rows.collect())
+    Table::new(
+        id,
+        caption,
+        &["transcript", "format"],
+        &numbers,
+        rows.collect(),
+    )
 }
 
 fn problems_table(problems: &ReplayProblems) -> Option<Table> {
@@ -451,7 +528,12 @@ fn problems_table(problems: &ReplayProblems) -> Option<Table> {
             (None, Some(item)) => format!("item {item}"),
             (None, None) => String::new(),
         };
-        vec![plain(&problem.file), place, problem.kind.clone(), plain(&problem.detail)]
+        vec![
+            plain(&problem.file),
+            place,
+            problem.kind.clone(),
+            plain(&problem.detail),
+        ]
     });
     let rows: Vec<Vec<String>> = rows.collect();
     (!rows.is_empty()).then(|| {

@@ -82,7 +82,8 @@ impl ReplaySessions {
         let saved = record.read_backs.iter();
         let saved = saved.map(|name| format!("saved_input_tokens_under_{name}"));
         let columns = COLUMNS.map(str::to_owned).into_iter().chain(saved);
-        rows.write_record(columns).expect("a vector takes every write");
+        rows.write_record(columns)
+            .expect("a vector takes every write");
         let plan = record.cells.get(cell);
         Self {
             cell,
@@ -172,7 +173,9 @@ impl ReplaySessions {
         ];
         row.extend(saved.iter().map(ToString::to_string));
         row.resize(COLUMNS.len() + self.read_backs, String::new());
-        self.rows.write_record(row).expect("a vector takes every write");
+        self.rows
+            .write_record(row)
+            .expect("a vector takes every write");
     }
 
     pub(crate) fn best(&self) -> &[Shown] {
@@ -233,7 +236,8 @@ impl Default for ReplayProblems {
     fn default() -> Self {
         let mut rows = Writer::from_writer(Vec::new());
         let columns = ["file", "line", "item", "kind", "detail"];
-        rows.write_record(columns).expect("a vector takes every write");
+        rows.write_record(columns)
+            .expect("a vector takes every write");
         Self {
             first: Vec::new(),
             more: 0,
@@ -252,7 +256,9 @@ impl ReplayProblems {
             problem.kind.clone(),
             text(&plain(&problem.detail)),
         ];
-        self.rows.write_record(row).expect("a vector takes every write");
+        self.rows
+            .write_record(row)
+            .expect("a vector takes every write");
         if self.first.len() < SHOWN_PROBLEMS {
             self.first.push(problem);
         } else {

@@ -40,7 +40,10 @@ pub(super) fn thresholds(record: &ReplayRecord, totals: &ReplayTotals) -> String
         (name, sums)
     });
     let groups = std::iter::once(("all", &totals.all)).chain(classes);
-    write(&THRESHOLDS, groups.flat_map(|(name, sums)| rows(record, name, sums)))
+    write(
+        &THRESHOLDS,
+        groups.flat_map(|(name, sums)| rows(record, name, sums)),
+    )
 }
 
 fn rows(record: &ReplayRecord, class: &str, sums: &ReplaySums) -> Vec<Vec<String>> {

@@ -3,7 +3,7 @@
 use spill_record::{Class, ReplayRecord, ReplaySums, ReplayTotals};
 
 use super::table::threshold_words;
-use crate::words::{counted, percent};
+use crate::words::{counted, grouped, percent};
 
 /// Fewer transcripts of a class are an indication and no recommendation.
 pub const LEAST_SESSIONS: u64 = 5;
@@ -164,7 +164,7 @@ fn reason(
     let whole = sums.as_recorded.input_tokens as f64;
     let words = |saved: f64| {
         if whole > 0.0 {
-            percent(saved / whole)
+            percent((saved / whole * 1_000.0).round() / 1_000.0)
         } else {
             "nothing".to_owned()
         }
@@ -180,15 +180,15 @@ fn reason(
         ),
         AdviceKind::Threshold { cell, .. } => {
             let range = (0..record.read_backs.len())
-                .map(|index| format!("{} under {}", words(saved(cell, index)), assumption(index)));
+                .map(|index| format!("{} ({})", words(saved(cell, index)), assumption(index)));
             let range: Vec<String> = range.collect();
             let replaced = sums.cells.get(cell).copied().unwrap_or_default();
             format!(
-                "it saves {} of the input tokens; it replaces {} of {}, of which {} later used word for word; no larger \
-                 threshold saves nearly as much",
+                "it saves, by what is read back, {} of the input tokens; it replaces {} of {}, of which {} later used word \
+                 for word; no larger threshold saves nearly as much",
                 range.join(", "),
                 counted(replaced.replaced_results, "result"),
-                counted(sums.sent_results, "sent result"),
+                grouped(sums.sent_results),
                 if replaced.used_results == 1 {
                     "1 was".to_owned()
                 } else {

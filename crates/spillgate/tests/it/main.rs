@@ -13,6 +13,8 @@ mod policies;
 mod prices;
 mod processes;
 mod program;
+mod replay;
+mod replay_damaged;
 mod schemas;
 mod step_settings;
 mod structure;
