@@ -174,4 +174,17 @@ impl Problems {
             });
         }
     }
+
+    /// Adds those that were found elsewhere.
+    pub(crate) fn append(&mut self, more: Self) {
+        let kept = more.kept.len() as u64;
+        for problem in more.kept {
+            self.add(&problem.place, problem.kind, problem.detail);
+        }
+        if more.counts.values().sum::<u64>() > kept {
+            for (kind, count) in more.counts {
+                *self.counts.entry(kind).or_default() += count.saturating_sub(Self::KEPT_PER_KIND);
+            }
+        }
+    }
 }

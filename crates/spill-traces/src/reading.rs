@@ -8,7 +8,7 @@ use crate::input::Imported;
 use crate::json::describe;
 use crate::lines::{Encoding, Line, Lines, transcode};
 use crate::model::Format;
-use crate::problem::{Place, ProblemKind};
+use crate::problem::{Place, ProblemKind, Problems};
 use crate::seen::Turn;
 use crate::source::{Packing, kind_of, peek, read_whole};
 
@@ -93,13 +93,16 @@ impl<'a> Reading<'a> {
                     self.out.problem(&place, ProblemKind::Limit, detail);
                 }
                 Line::Read => {
-                    let text = lines.text(&place, &mut self.out.problems);
+                    // What is wrong with the first line of a document is said once, of the document.
+                    let mut noticed = Problems::default();
+                    let text = lines.text(&place, &mut noticed);
                     if text.trim().is_empty() {
                         continue;
                     }
                     let document = first && is_document(&text);
                     first = false;
                     if !document {
+                        self.out.problems.append(noticed);
                         self.record(&text, &place);
                         continue;
                     }

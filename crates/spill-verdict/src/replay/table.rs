@@ -4,7 +4,9 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use spill_record::{CellPlan, ReplayRecord, ReplaySums, ReplayTotals};
 
-use super::advice::{AdviceKind, advice};
+use super::advice::{Advice, AdviceKind};
+use super::gate::GateVerdict;
+use super::summary::ReplayJudgement;
 use crate::words::{counted, grouped, percent, plain};
 
 /// Columns of the terminal that everything fits.
@@ -41,16 +43,21 @@ pub fn variant_words(cell: &CellPlan, read_back: Option<&str>) -> String {
 /// A replay as plain text, at most 80 columns wide, without a line feed at the end: what was read, what each threshold saves
 /// under each assumption, and what that speaks for.
 #[must_use]
-pub fn replay_text(record: &ReplayRecord, totals: &ReplayTotals) -> String {
+pub fn replay_text(
+    record: &ReplayRecord,
+    totals: &ReplayTotals,
+    judgement: &ReplayJudgement,
+) -> String {
     let all = &totals.all;
     let mut lines = head(record, all);
     if all.as_recorded.calls > 0 {
         let table = table(record, all);
         lines.extend(table.lines().map(|line| line.trim_end().to_owned()));
-        lines.extend(advice_lines(record, totals));
+        lines.extend(judgement.advice.iter().map(advice_line));
         lines.extend(caveats(record, all));
     }
     lines.extend(not_understood(record));
+    lines.extend(judgement.gates.iter().map(GateVerdict::line));
     let lines: Vec<String> = lines.iter().flat_map(|line| wrapped(line)).collect();
     lines.join("\n")
 }
@@ -136,27 +143,23 @@ fn percent_short(share: f64) -> String {
         .map_or(text.clone(), |rest| format!("0.0{rest}"))
 }
 
-fn advice_lines(record: &ReplayRecord, totals: &ReplayTotals) -> Vec<String> {
-    let mut lines = Vec::new();
-    for one in advice(record, totals) {
-        let class = one.class.map_or("all", |class| class.as_str());
-        let size = one.replacement_bytes;
-        let size = size.map_or(String::new(), |bytes| {
-            format!(" by {}", threshold_words(bytes))
-        });
-        let verb = match (one.kind, one.is_indication) {
-            (AdviceKind::Threshold { .. } | AdviceKind::Off, false) => "recommended",
-            (AdviceKind::Threshold { .. } | AdviceKind::Off, true) => "indicated",
-            (AdviceKind::NothingToReplace, _) => "",
-        };
-        lines.push(format!(
-            "{class} ({}), {}{size}: {} {verb}",
-            counted(one.sessions, "transcript"),
-            one.policy,
-            one.words(),
-        ));
-    }
-    lines
+fn advice_line(one: &Advice) -> String {
+    let class = one.class.map_or("all", |class| class.as_str());
+    let size = one.replacement_bytes;
+    let size = size.map_or(String::new(), |bytes| {
+        format!(" by {}", threshold_words(bytes))
+    });
+    let verb = match (one.kind, one.is_indication) {
+        (AdviceKind::Threshold { .. } | AdviceKind::Off, false) => " recommended",
+        (AdviceKind::Threshold { .. } | AdviceKind::Off, true) => " indicated",
+        (AdviceKind::NothingToReplace, _) => "",
+    };
+    format!(
+        "{class} ({}), {}{size}: {}{verb}",
+        counted(one.sessions, "transcript"),
+        one.policy,
+        one.words(),
+    )
 }
 
 fn caveats(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {

@@ -38,6 +38,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let path = folder.path().to_owned();
     folder.finish(record).map_err(|error| usage(error.into()))?;
     let rebuilt = rebuild(VERB, &path)?;
+    rebuilt.note_problems();
     rebuilt.print(args.json);
     if !args.json {
         out::line(format_args!(

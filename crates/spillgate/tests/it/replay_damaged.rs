@@ -73,12 +73,12 @@ fn encodings_surrogates_and_nul() {
     check(
         &[before.as_bytes(), b"caf\xE9", after.as_bytes()].concat(),
         0,
-        &["not-utf8:"],
+        &["not-utf8:1"],
     );
     check(
         format!("{before}\\ud83d{after}").as_bytes(),
         0,
-        &["lone-surrogate:"],
+        &["lone-surrogate:1"],
     );
     check(format!("{before}\\u0000{after}").as_bytes(), 0, &[]);
     let line = line();
@@ -98,7 +98,7 @@ fn encodings_surrogates_and_nul() {
 #[test]
 fn deep_nesting_and_duplicate_ids() {
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
-    check(deep.as_bytes(), 4, &["not-recognised:"]);
+    check(deep.as_bytes(), 4, &["not-recognised:1"]);
     let line = line();
     let nested = line.replacen("\"Look at the log.\"", &deep, 1);
     check(format!("{line}\n{nested}").as_bytes(), 0, &["torn-line:2"]);
