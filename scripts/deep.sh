@@ -30,13 +30,22 @@ bash scripts/faults.sh || failed=1
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1
 
-# What a fuzz target finds is kept in crates/spill-engine/fuzz/artifacts. The tree's corpus is read, new inputs are not kept.
+# What a fuzz target finds is kept in fuzz/artifacts of its crate. The tree's corpora are read, new inputs are not kept.
+fuzz() {
+    local crate=$1 target=$2 seeds=$3
+    mkdir -p "$out/corpus/$target"
+    (cd "crates/$crate" && cargo +nightly fuzz run "$target" "$out/corpus/$target" "$seeds" -- \
+        -max_total_time="${FUZZ_SECONDS:-60}" -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0) || failed=1
+}
 if cargo fuzz --version >/dev/null 2>&1 && cargo +nightly --version >/dev/null 2>&1; then
     for target in previews ranges pointers references names; do
-        mkdir -p "$out/corpus/$target"
-        (cd crates/spill-engine && cargo +nightly fuzz run "$target" "$out/corpus/$target" "fuzz/corpus/$target" -- \
-            -max_total_time="${FUZZ_SECONDS:-60}" -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0) || failed=1
+        fuzz spill-engine "$target" "fuzz/corpus/$target"
     done
+    traces=../../fixtures/traces
+    for target in anthropic api_capture atif claude_code codex deepseek gemini_cli inspect mini_swe_agent openai_chat otel swe_agent; do
+        fuzz spill-traces "$target" "$traces/${target//_/-}"
+    done
+    fuzz spill-traces any "$traces"
 else
     echo "NOT RUN: cargo fuzz (cargo install cargo-fuzz, rustup toolchain install nightly)"
 fi

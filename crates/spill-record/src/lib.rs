@@ -5,6 +5,8 @@
 //! is the only one that knows their format: it writes records so that a killed process loses at
 //! most the line it was writing, and reads them back saying what was torn.
 //!
+//! A replay folder ([`ReplayFolder`]) holds what recorded transcripts would have sent under other thresholds.
+//!
 //! It does not judge, render, or run anything, and reads no clock.
 //!
 //! Conventions on disk: a field's name ends in its unit (`_tokens`, `_bytes`, `_ms`); a missing
@@ -22,10 +24,12 @@ mod manifest;
 mod merge;
 mod prices;
 mod prices_file;
+mod replay;
 mod resume;
 mod run;
 mod schema;
 mod shard;
+mod size;
 mod text;
 
 pub use baseline::Blessing;
@@ -42,10 +46,16 @@ pub use manifest::{
 pub use merge::{Difference, MergeError, Merged, merge};
 pub use prices::{Cost, ModelPrices, Money, Price, Prices};
 pub use prices_file::PricesError;
+pub use replay::{
+    CacheRecord, CellPlan, CellRecord, CellSums, CellTool, ProblemRecord, RecordedUsage,
+    ReplayFigures, ReplayFiles, ReplayFolder, ReplayRecord, ReplaySums, ReplayTotals,
+    SessionRecord, ToolRecord, ToolSums, is_replay,
+};
 pub use resume::Reopened;
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
-pub use schema::{record_schemas, schema_text};
+pub use schema::{record_schemas, replay_schemas, schema_text};
 pub use shard::Shard;
+pub use size::parse_size;
 pub use text::{csv_text, harmless_json, is_unsafe};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::baseline::Blessing;
 use crate::call::CallRecord;
 use crate::manifest::Manifest;
+use crate::replay::{ProblemRecord, ReplayRecord, SessionRecord};
 use crate::run::RunRecord;
 
 /// The JSON Schema (draft 2020-12) of what this crate writes as `T`, as indented JSON.
@@ -45,6 +46,27 @@ pub fn record_schemas() -> [(&'static str, String); 4] {
         (
             "baseline.schema.json",
             schema_text::<Blessing>("baseline.json of the accepted run's folder"),
+        ),
+    ]
+}
+
+/// The schemas of a replay folder's own files: the name that each is published under, and its text.
+///
+/// `replay-session` is one line of `sessions.jsonl`, `replay-problem` one line of `problems.jsonl`.
+#[must_use]
+pub fn replay_schemas() -> [(&'static str, String); 3] {
+    [
+        (
+            "replay.schema.json",
+            schema_text::<ReplayRecord>("replay.json of a replay folder"),
+        ),
+        (
+            "replay-session.schema.json",
+            schema_text::<SessionRecord>("a line of sessions.jsonl"),
+        ),
+        (
+            "replay-problem.schema.json",
+            schema_text::<ProblemRecord>("a line of problems.jsonl"),
         ),
     ]
 }

@@ -19,6 +19,8 @@ pub(crate) enum Ink {
     /// A limit: dashed by the style sheet.
     Limit,
     Series(u8),
+    /// The surface between two lines of a series.
+    Band(u8),
     Origin(u8),
 }
 
@@ -31,6 +33,7 @@ impl Ink {
             Self::Soft => RGBColor(250, 0, 4),
             Self::Limit => RGBColor(250, 0, 5),
             Self::Series(series) => RGBColor(251, 0, series % SERIES),
+            Self::Band(series) => RGBColor(253, 0, series % SERIES),
             Self::Origin(origin) => RGBColor(252, 0, origin % ORIGINS),
         }
     }
@@ -43,6 +46,7 @@ impl Ink {
             Self::Soft => "soft".to_owned(),
             Self::Limit => "limit".to_owned(),
             Self::Series(series) => format!("c{}", series % SERIES),
+            Self::Band(series) => format!("b{}", series % SERIES),
             Self::Origin(origin) => format!("o{}", origin % ORIGINS),
         }
     }
@@ -57,6 +61,7 @@ impl Ink {
         ]
         .into_iter()
         .chain((0..SERIES).map(Self::Series))
+        .chain((0..SERIES).map(Self::Band))
         .chain((0..ORIGINS).map(Self::Origin))
     }
 }
@@ -96,6 +101,12 @@ impl Sheet<'_> {
     pub(crate) fn path(&self, points: Vec<At>, ink: Ink, width: u32) {
         let style = ink.stand_in().stroke_width(width);
         self.0.draw(&PathElement::new(points, style)).expect(DRAWS);
+    }
+
+    /// Fills the surface inside of `points`.
+    pub(crate) fn surface(&self, points: Vec<At>, ink: Ink) {
+        let style = ink.stand_in().filled();
+        self.0.draw(&Polygon::new(points, style)).expect(DRAWS);
     }
 
     pub(crate) fn block(&self, from: At, to: At, ink: Ink) {

@@ -12,13 +12,14 @@ pub const STYLE: &str = include_str!("templates/report.css");
 /// Sorts and filters tables; a page without it shows the same.
 const SCRIPT: &str = include_str!("templates/tables.js");
 
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("parts.html", include_str!("templates/parts.html")),
     ("head.html", include_str!("templates/head.html")),
     ("foot.html", include_str!("templates/foot.html")),
     ("report.html", include_str!("templates/report.html")),
     ("run.html", include_str!("templates/run.html")),
     ("sweep.html", include_str!("templates/sweep.html")),
+    ("replay.html", include_str!("templates/replay.html")),
     ("compare.html", include_str!("templates/compare.html")),
 ];
 

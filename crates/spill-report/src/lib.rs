@@ -7,8 +7,10 @@
 //!
 //! The data flow is records → cells ([`summary_csv`](Rendered::summary_csv)) → charts and view →
 //! the HTML template. Of the calls it takes what it shows, one call at a time ([`Calls`]), so that a
-//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders. [`Event`] is what a running acceptance tells
-//! programs. For CI, the verdict alone gives JUnit, Markdown, SARIF and GitHub's commands.
+//! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders,
+//! [`render_replay()`] a replay of recorded transcripts, [`sweep()`] the curves of a sweep. [`Event`] is
+//! what a running acceptance tells programs. For CI, the verdict alone gives JUnit, Markdown, SARIF and
+//! GitHub's commands.
 //! Text from outside is escaped by the template in HTML, neutralised in CSV, and escaped by one
 //! function in each of the others.
 
@@ -59,6 +61,7 @@ mod html;
 
 mod compare;
 mod render;
+mod replay;
 mod run_page;
 mod sweep_page;
 
@@ -70,6 +73,7 @@ pub use github::{github_annotations, github_outputs};
 pub use html::STYLE;
 pub use money::terminal_money;
 pub use render::{Context, Rendered, render};
+pub use replay::{RenderedReplay, ReplayProblems, ReplaySessions, render_replay};
 pub use run_page::run_page;
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
 pub use since::Baseline;

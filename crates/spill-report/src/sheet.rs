@@ -204,7 +204,10 @@ fn rule_row(row: &RuleVerdict) -> [String; RULES_COLUMNS.len() - 3] {
     ]
 }
 
-fn write(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn write<C: AsRef<[u8]>>(
+    columns: &[C],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let mut writer = Writer::from_writer(Vec::new());
     writer
         .write_record(columns)
@@ -218,7 +221,7 @@ fn write(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     String::from_utf8(bytes).expect("cells are UTF-8")
 }
 
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     value
         .filter(|value| value.is_finite())
         .map(figure_exact)
@@ -234,7 +237,7 @@ fn figure_exact(value: f64) -> String {
     }
 }
 
-fn whole(value: Option<u64>) -> String {
+pub(crate) fn whole(value: Option<u64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 

@@ -29,7 +29,6 @@ mod regular_file;
 mod repository;
 mod scenario;
 mod served;
-mod size;
 
 #[cfg(test)]
 mod fixture_tests;
@@ -50,7 +49,6 @@ pub use scenario::{
     Scenario,
 };
 pub use served::{ServedInput, canary_seed, list_bytes};
-pub use size::parse_size;
 pub use spill_record::{
-    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, RulesRecord, Stage,
+    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, RulesRecord, Stage, parse_size,
 };

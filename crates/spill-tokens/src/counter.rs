@@ -1,10 +1,13 @@
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::known::Known;
+use crate::measured::Measured;
 use crate::tokenizer::{O200kBase, Tokenizer};
 
 /// Texts of at least this many bytes are remembered by their hash; shorter ones are cheaper to
@@ -17,7 +20,7 @@ pub const CACHED_FROM_BYTES: usize = 256;
 /// Two threads that meet a new text at the same time may both tokenise it; the count is the same.
 pub struct TokenCounter {
     tokenizer: Box<dyn Tokenizer>,
-    known: Mutex<HashMap<u128, u64>>,
+    known: Mutex<Known>,
     tokenised_bytes: AtomicU64,
 }
 
@@ -38,6 +41,16 @@ impl TokenCounter {
         }
     }
 
+    /// The same counter, which remembers at most about `counts` counts: the ones that were asked for longest ago are
+    /// forgotten. A count takes some 50 bytes.
+    #[must_use]
+    pub fn remembering(self, counts: usize) -> Self {
+        Self {
+            known: Mutex::new(Known::at_most(counts)),
+            ..self
+        }
+    }
+
     /// Name of the tokenizer, for the record.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -50,37 +63,57 @@ impl TokenCounter {
             return self.tokenise(text);
         }
         let hash = xxh3_128(text.as_bytes());
-        if let Some(&tokens) = self.known().get(&hash) {
+        if let Some(tokens) = self.known().get(hash) {
             return tokens;
         }
-        let tokens = self.count_parts(text);
+        let tokens = self.measure(text).tokens();
         self.known().insert(hash, tokens);
         tokens
     }
 
-    /// Adds up the counts of a text's parts and remembers them too: a slice of a known text is
-    /// mostly made of known lines.
-    fn count_parts(&self, text: &str) -> u64 {
-        let mut tokens = 0;
+    /// Counts the parts of a text one by one and remembers them: a slice of a known text is mostly made of known lines.
+    pub fn measure(&self, text: &str) -> Measured {
+        let mut parts = Vec::new();
         let mut unknown = Vec::new();
-        let known = self.known();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (part, after) = rest.split_at(self.tokenizer.first_part(rest));
-            let hash = xxh3_128(part.as_bytes());
-            match known.get(&hash) {
-                Some(count) => tokens += count,
-                None => unknown.push((hash, part)),
+        let mut known = self.known();
+        let mut at = 0;
+        while at < text.len() {
+            let end = at + self.tokenizer.first_part(&text[at..]);
+            let hash = xxh3_128(&text.as_bytes()[at..end]);
+            let count = known.get(hash);
+            if count.is_none() {
+                unknown.push((parts.len(), hash, at..end));
             }
-            rest = after;
+            parts.push((end, count.unwrap_or(0)));
+            at = end;
         }
         drop(known);
         let mut new = HashMap::new();
-        for (hash, part) in unknown {
-            tokens += *new.entry(hash).or_insert_with(|| self.tokenise(part));
+        for (index, hash, range) in unknown {
+            parts[index].1 = *new
+                .entry(hash)
+                .or_insert_with(|| self.tokenise(&text[range]));
         }
-        self.known().extend(new);
-        tokens
+        let mut known = self.known();
+        for (hash, tokens) in new {
+            known.insert(hash, tokens);
+        }
+        Measured::of(parts)
+    }
+
+    /// Tokens of the part `range` of `text`, which was measured: what it cuts is counted anew, the rest is known. The tokens
+    /// at the two cuts are those of the cut pieces on their own.
+    ///
+    /// # Panics
+    ///
+    /// When `range` is outside of `text` or not on character bounds.
+    pub fn count_slice(&self, text: &str, measured: &Measured, range: Range<usize>) -> u64 {
+        let Some(whole) = measured.whole_parts(&range) else {
+            return self.count(&text[range]);
+        };
+        self.count(&text[range.start..whole.bytes.start])
+            + whole.tokens
+            + self.count(&text[whole.bytes.end..range.end])
     }
 
     /// Bytes that went through the tokenizer so far; what the cache answered is not in it.
@@ -94,7 +127,7 @@ impl TokenCounter {
         self.tokenizer.count(text)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<u128, u64>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,6 +216,67 @@ mod tests {
             TokenCounter::o200k_base().count(slice)
         );
         assert!(counter.tokenised_bytes() - before < 80);
+    }
+
+    /// Counts one token for each byte, in parts of a line each.
+    struct Lines;
+
+    impl Tokenizer for Lines {
+        fn name(&self) -> &'static str {
+            "lines"
+        }
+
+        fn count(&self, text: &str) -> u64 {
+            text.len() as u64
+        }
+
+        fn first_part(&self, text: &str) -> usize {
+            text.find('\n').map_or(text.len(), |at| at + 1)
+        }
+    }
+
+    #[test]
+    fn a_counter_with_a_bound_forgets_and_counts_again() {
+        let text = |letter: &str| letter.repeat(300);
+        let counter = TokenCounter::with_tokenizer(Box::new(Bytes)).remembering(4);
+        for letter in ["a", "b", "c", "d", "e", "f"] {
+            assert_eq!(counter.count(&text(letter)), 300);
+        }
+        let before = counter.tokenised_bytes();
+        counter.count(&text("f"));
+        assert_eq!(counter.tokenised_bytes(), before, "the last one is known");
+        counter.count(&text("a"));
+        assert_eq!(
+            counter.tokenised_bytes(),
+            before + 300,
+            "the first one is not"
+        );
+    }
+
+    #[track_caller]
+    fn check_slice(text: &str, range: Range<usize>, tokenised: u64) {
+        let counter = TokenCounter::with_tokenizer(Box::new(Lines));
+        let measured = counter.measure(text);
+        assert_eq!(measured.tokens(), text.len() as u64);
+        let before = counter.tokenised_bytes();
+        let tokens = counter.count_slice(text, &measured, range.clone());
+        assert_eq!(tokens, range.len() as u64, "{range:?}");
+        assert_eq!(counter.tokenised_bytes() - before, tokenised, "{range:?}");
+    }
+
+    #[test]
+    fn a_slice_counts_what_it_cuts() {
+        let text = "one\ntwo\nthree\n";
+        check_slice(text, 0..14, 0);
+        check_slice(text, 4..8, 0);
+        check_slice(text, 1..14, 3);
+        check_slice(text, 0..9, 1);
+        check_slice(text, 1..9, 4);
+        check_slice(text, 5..7, 2);
+        check_slice(text, 5..8, 3);
+        check_slice(text, 3..3, 0);
+        check_slice(text, 14..14, 0);
+        check_slice("", 0..0, 0);
     }
 
     #[test]

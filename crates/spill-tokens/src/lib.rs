@@ -9,7 +9,10 @@
 //! is why no measured process depends on this crate.
 
 mod counter;
+mod known;
+mod measured;
 mod tokenizer;
 
 pub use counter::{CACHED_FROM_BYTES, TokenCounter};
+pub use measured::Measured;
 pub use tokenizer::{O200kBase, Tokenizer};

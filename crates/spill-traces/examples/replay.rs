@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use spill_traces::{Import, Imported, Limits, Policy, ReadBack, Replay};
+use spill_tokens::TokenCounter;
+use spill_traces::{Cache, Import, Imported, Limits, Policy, Replay};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,24 +19,26 @@ fn main() {
         .split(',')
         .filter_map(|t| t.parse().ok())
         .collect();
+    let counter = TokenCounter::o200k_base();
     let mut import = Import::new(Limits::DEFAULT);
     for path in paths {
         import.path(Path::new(path), &mut |imported| {
             let Imported::Transcript(transcript) = imported else {
                 return;
             };
-            let bytes = &mut |text: &str| text.len() as u64;
-            let replay = Replay::new(&transcript, bytes);
+            let replay = Replay::new(&transcript, &counter, Cache::DEFAULT, None);
+            let results = 0..transcript.results.len();
+            let sent: u64 = results
+                .map(|result| replay.result_size(result).bytes * replay.sends(result))
+                .sum();
             for threshold in &thresholds {
-                let policy = Policy::Fixed {
-                    threshold_bytes: *threshold,
-                    replacement,
-                };
-                let outcome = replay.under(policy, ReadBack::None, bytes);
-                println!(
-                    "{}\t{threshold}\t{}\t{}",
-                    transcript.place, outcome.results_sent, outcome.results_saved
-                );
+                let replaced = replay.under(&Policy::fixed(*threshold, replacement));
+                let saved: i64 = replaced
+                    .replacements()
+                    .iter()
+                    .map(|one| one.saved().0)
+                    .sum();
+                println!("{}\t{threshold}\t{sent}\t{saved}", transcript.place);
             }
         });
     }

@@ -1,14 +1,16 @@
 //! From a path to transcripts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::limits::Limits;
+use crate::listing::{Listed, list};
 use crate::model::{Format, Transcript};
 use crate::problem::{Place, ProblemKind, Problems};
 use crate::reading::Reading;
+use crate::seen::{SeenCalls, Turn};
 use crate::source::{Allowance, Packing, kind_of, metered, peek, read_whole, unpack};
 
 /// What was found in one file, or in one entry of an archive.
@@ -40,7 +42,7 @@ pub enum Imported {
 #[derive(Debug, Default)]
 pub struct Import {
     limits: Limits,
-    seen: HashSet<u64>,
+    turn: Turn,
 }
 
 impl Import {
@@ -49,14 +51,34 @@ impl Import {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            seen: HashSet::new(),
+            turn: Turn::default(),
+        }
+    }
+
+    /// An import beside others: what those of lower turns have seen counts as seen, and it waits for them where it needs to
+    /// know. Its turn is over when it is dropped; every turn from 0 on must have an import.
+    #[must_use]
+    pub fn in_turn(limits: Limits, seen: &SeenCalls, turn: usize) -> Self {
+        Self {
+            limits,
+            turn: Turn::new(seen, turn),
         }
     }
 
     /// Reads a file, or all files of a folder and its folders in the order of their names. Symbolic links below `path` are not
     /// followed. Everything that goes wrong is a problem of some report; a path that does not exist is one, too.
     pub fn path(&mut self, path: &Path, sink: &mut dyn FnMut(Imported)) {
-        self.walk(path, 0, sink);
+        for listed in list(path, self.limits) {
+            self.listed(&listed, sink);
+        }
+    }
+
+    /// Reads what [`list`] found.
+    pub(crate) fn listed(&mut self, listed: &Listed, sink: &mut dyn FnMut(Imported)) {
+        match listed {
+            Listed::File(path) => self.file(path, &path.display().to_string(), sink),
+            Listed::Unreadable(report) => sink(Imported::File(report.clone())),
+        }
     }
 
     /// Reads one stream as if it were a file of the given name.
@@ -70,40 +92,17 @@ impl Import {
         self.packed(&file, Source::Bytes(bytes), sink);
     }
 
-    fn walk(&mut self, path: &Path, depth: u32, sink: &mut dyn FnMut(Imported)) {
-        let name = path.display().to_string();
-        let meta = if depth == 0 {
-            fs::metadata(path)
-        } else {
-            fs::symlink_metadata(path)
-        };
-        match meta {
-            Err(error) => fail(&name, ProblemKind::Unreadable, error.to_string(), sink),
-            Ok(meta) if meta.is_dir() => self.folder(path, &name, depth, sink),
-            Ok(meta) if meta.is_file() => self.file(path, &name, sink),
-            Ok(_) => {
-                let detail = "neither a file nor a folder (links are not followed)";
-                fail(&name, ProblemKind::Unreadable, detail, sink);
-            }
-        }
-    }
-
-    fn folder(&mut self, path: &Path, name: &str, depth: u32, sink: &mut dyn FnMut(Imported)) {
-        if depth >= self.limits.depth {
-            let detail = format!("the limit depth of {} is reached", self.limits.depth);
-            return fail(name, ProblemKind::Limit, detail, sink);
-        }
-        let entries: Result<Vec<PathBuf>, _> =
-            fs::read_dir(path).and_then(|dir| dir.map(|entry| Ok(entry?.path())).collect());
-        match entries {
-            Err(error) => fail(name, ProblemKind::Unreadable, error.to_string(), sink),
-            Ok(mut entries) => {
-                entries.sort_unstable();
-                for entry in entries {
-                    self.walk(&entry, depth + 1, sink);
-                }
-            }
-        }
+    /// Reads a plain stream as records of `format`, whatever its content looks like.
+    pub fn stream_of(
+        &mut self,
+        format: Format,
+        name: &str,
+        bytes: &[u8],
+        sink: &mut dyn FnMut(Imported),
+    ) {
+        let limit = self.limits.record_bytes;
+        let reading = Reading::new(Place::file(name), limit, &self.turn, sink);
+        reading.of(format).all(Box::new(bytes), 0);
     }
 
     fn file(&mut self, path: &Path, name: &str, sink: &mut dyn FnMut(Imported)) {
@@ -232,7 +231,7 @@ impl Import {
         sink: &mut dyn FnMut(Imported),
     ) {
         let limit = self.limits.record_bytes;
-        let reading = Reading::new(file.place.clone(), limit, &mut self.seen, sink);
+        let reading = Reading::new(file.place.clone(), limit, &self.turn, sink);
         reading.all(stream, file.layer);
     }
 }
@@ -272,14 +271,18 @@ impl<'a> Source<'a> {
 
 /// A file that could not be read at all.
 fn fail(name: &str, kind: ProblemKind, detail: impl Into<String>, sink: &mut dyn FnMut(Imported)) {
+    sink(Imported::File(failed(name, kind, detail)));
+}
+
+pub(crate) fn failed(name: &str, kind: ProblemKind, detail: impl Into<String>) -> Box<FileReport> {
     let place = Place::file(name);
     let mut problems = Problems::default();
     problems.add(&place, kind, detail);
-    sink(Imported::File(Box::new(FileReport {
+    Box::new(FileReport {
         place,
         formats: Vec::new(),
         transcripts: 0,
         left_out: BTreeMap::new(),
         problems,
-    })));
+    })
 }

@@ -36,7 +36,9 @@ mod detect;
 mod input;
 mod json;
 mod lines;
+mod listing;
 mod reading;
+mod seen;
 mod source;
 
 mod blocks;
@@ -47,7 +49,11 @@ mod cut;
 mod import;
 mod message;
 
+mod files;
+mod session;
+
 pub use counts::{Counts, counts};
+pub use files::{ReplayedFile, ReplayedItem, replay_files};
 pub use input::{FileReport, Import, Imported};
 pub use limits::Limits;
 pub use model::{
@@ -55,7 +61,12 @@ pub use model::{
     Parent, Piece, Role, Standing, ToolResult, Transcript,
 };
 pub use problem::{Place, Problem, ProblemKind, Problems};
-pub use replay::{Outcome, Policy, ReadBack, Replay};
+pub use replay::{
+    Amount, Cache, ModelInput, Outcome, Policy, PolicyError, PolicyName, ReadBack, ReadBackError,
+    Replaced, Replacement, Replay, Size, When,
+};
+pub use seen::SeenCalls;
+pub use session::{InputPrice, PricedInput, ReplayPlan, session};
 pub use spans::Spans;
 pub use text::Text;
 pub use time::Timestamp;

@@ -57,6 +57,8 @@ impl fmt::Display for Place {
 pub enum ProblemKind {
     /// The file could not be read.
     Unreadable,
+    /// A link, a pipe or a device, which is not followed and not read.
+    NotAFile,
     /// The file holds nothing.
     Empty,
     /// No format was recognised.
@@ -95,6 +97,7 @@ impl ProblemKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Unreadable => "unreadable",
+            Self::NotAFile => "not-a-file",
             Self::Empty => "empty",
             Self::NotRecognised => "not-recognised",
             Self::Limit => "limit",
@@ -169,6 +172,19 @@ impl Problems {
                 kind,
                 detail: detail.into(),
             });
+        }
+    }
+
+    /// Adds those that were found elsewhere.
+    pub(crate) fn append(&mut self, more: Self) {
+        let kept = more.kept.len() as u64;
+        for problem in more.kept {
+            self.add(&problem.place, problem.kind, problem.detail);
+        }
+        if more.counts.values().sum::<u64>() > kept {
+            for (kind, count) in more.counts {
+                *self.counts.entry(kind).or_default() += count.saturating_sub(Self::KEPT_PER_KIND);
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! One text, from its first byte to its transcripts.
 
-use std::collections::HashSet;
 use std::io::{BufRead, Cursor, Read};
 
 use crate::detect::detect;
@@ -9,7 +8,8 @@ use crate::input::Imported;
 use crate::json::describe;
 use crate::lines::{Encoding, Line, Lines, transcode};
 use crate::model::Format;
-use crate::problem::{Place, ProblemKind};
+use crate::problem::{Place, ProblemKind, Problems};
+use crate::seen::Turn;
 use crate::source::{Packing, kind_of, peek, read_whole};
 
 /// One text that is being read.
@@ -17,6 +17,8 @@ pub(crate) struct Reading<'a> {
     place: Place,
     limit: u64,
     active: Option<(Format, Box<dyn Importer>)>,
+    /// The format is given, and not looked for.
+    decided: bool,
     formats: Vec<Format>,
     records: u64,
     out: Out<'a>,
@@ -26,16 +28,27 @@ impl<'a> Reading<'a> {
     pub(crate) fn new(
         place: Place,
         limit: u64,
-        seen: &'a mut HashSet<u64>,
+        turn: &'a Turn,
         sink: &'a mut dyn FnMut(Imported),
     ) -> Self {
         Self {
             place,
             limit,
             active: None,
+            decided: false,
             formats: Vec::new(),
             records: 0,
-            out: Out::new(sink, seen),
+            out: Out::new(sink, turn),
+        }
+    }
+
+    /// Takes all records for records of `format`.
+    pub(crate) fn of(self, format: Format) -> Self {
+        Self {
+            active: Some((format, importer(format))),
+            formats: vec![format],
+            decided: true,
+            ..self
         }
     }
 
@@ -80,13 +93,16 @@ impl<'a> Reading<'a> {
                     self.out.problem(&place, ProblemKind::Limit, detail);
                 }
                 Line::Read => {
-                    let text = lines.text(&place, &mut self.out.problems);
+                    // What is wrong with the first line of a document is said once, of the document.
+                    let mut noticed = Problems::default();
+                    let text = lines.text(&place, &mut noticed);
                     if text.trim().is_empty() {
                         continue;
                     }
                     let document = first && is_document(&text);
                     first = false;
                     if !document {
+                        self.out.problems.append(noticed);
                         self.record(&text, &place);
                         continue;
                     }
@@ -133,7 +149,10 @@ impl<'a> Reading<'a> {
             .active
             .as_ref()
             .is_some_and(|(_, active)| active.is_session());
-        if !keeps && let Some(format) = detect(text) {
+        if !keeps
+            && !self.decided
+            && let Some(format) = detect(text)
+        {
             let same = self
                 .active
                 .as_ref()

@@ -39,9 +39,17 @@ mod sweep;
 mod table;
 
 pub use attainable::attainable;
+mod replay;
+
 pub use estimate::{median, ratio, share};
 pub use inventory::counted_records;
 pub use judge::judge;
+pub use replay::{
+    Advice, AdviceKind, AdviceSummary, Gate, GateError, GateState, GateSummary, GateVerdict,
+    LEAST_SESSIONS, ReplayFigure, ReplayJudgement, ReplaySummary, VariantSummary, advice, focus,
+    judge_replay, replay_exit_code, replay_summary, replay_summary_schema, replay_text,
+    threshold_words, variant_words,
+};
 pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
 pub use standing::standing;

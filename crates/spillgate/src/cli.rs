@@ -40,6 +40,12 @@ pub(crate) enum Verb {
     /// Render two run folders side by side and print what differs
     #[command(after_help = "Example: spillgate compare reports/baseline reports/latest")]
     Compare(CompareArgs),
+    /// Show what recorded transcripts would have sent under other thresholds
+    #[command(
+        after_help = "Example: spillgate replay my-sessions/ --thresholds 8KiB,32KiB,128KiB \
+--gate 'saved_input_tokens[threshold=32KiB] >= 10%'"
+    )]
+    Replay(ReplayArgs),
     /// Show run folders live in a browser, and their figures to Prometheus
     #[command(after_help = "Example: spillgate serve --reports reports --listen 127.0.0.1:8700")]
     Serve(ServeArgs),
@@ -233,6 +239,70 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE", default_value = "compare.html")]
     pub(crate) out: PathBuf,
     /// Print what differs as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Transcripts: files, or folders of them, plain or packed (.zst, .gz, .zip)
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Thresholds from which on results leave the prompt; off, which is always there, is as recorded
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "off,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB"
+    )]
+    pub(crate) thresholds: Vec<String>,
+    /// Policies: workflow-step, inline-cap, envelope
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "workflow-step"
+    )]
+    pub(crate) policy: Vec<String>,
+    /// Most bytes of a replacement: own (the policy's own), or a size, for inline-cap and envelope
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "own"
+    )]
+    pub(crate) replacement: Vec<String>,
+    /// What is read back of a replaced result: none, whole, a share such as 0.25, each at once; or used, used:0.25, when the
+    /// transcript shows that the model used it
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "none,used,whole"
+    )]
+    pub(crate) read_back: Vec<String>,
+    /// Context window that the largest inputs are held against
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// Price table, a TOML file: tells what the inputs cost
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Block of the prompt cache that is assumed
+    #[arg(long, value_name = "TOKENS", default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) cache_block: u64,
+    /// Least prompt that it holds
+    #[arg(long, value_name = "TOKENS", default_value_t = 1024)]
+    pub(crate) cache_minimum: u64,
+    /// Something that must hold, such as 'saved_input_tokens >= 10%'; may be given several times
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) gate: Vec<String>,
+    /// Folder in which the replay's folder is made
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub(crate) out: PathBuf,
+    /// Files that are read at the same time [default: the number of processors]
+    #[arg(long, value_name = "J", value_parser = positive)]
+    pub(crate) jobs: Option<usize>,
+    /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

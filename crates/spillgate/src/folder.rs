@@ -8,18 +8,26 @@ use spill_report::{Calls, Context, EVENT_SCHEMA, Event, Rendered};
 use spill_verdict::Verdict;
 
 use crate::cli::{FolderArgs, ReportArgs};
-use crate::{Failure, baseline, github, out, prices};
+use crate::{Failure, baseline, github, out, prices, replay};
 
 /// There only when a run leaked.
 const LEAKS: &str = "leaks.sarif";
 
 pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
+    if replay::is_replay(&args.dir) {
+        let rebuilt = replay::rebuild("judge", &args.dir)?;
+        rebuilt.print(args.json);
+        return Ok(rebuilt.exit_code());
+    }
     let judged = finish("judge", &args.dir)?;
     judged.print("judge", args.json)?;
     Ok(judged.code())
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
+    if replay::is_replay(&args.dir) {
+        return report_replay(args);
+    }
     if let Some(id) = &args.run {
         let page = run_page(&args.dir, id).map_err(|error| Failure::usage("report", error))?;
         out::line(page.display());
@@ -31,6 +39,23 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
     let (judged, _) = rebuild("report", &args.dir)?;
     if args.json {
         judged.print("report", true)?;
+    } else {
+        out::line(args.dir.join("report.html").display());
+    }
+    Ok(0)
+}
+
+fn report_replay(args: &ReportArgs) -> Result<u8, Failure> {
+    if args.run.is_some() || args.prices.is_some() {
+        let error = anyhow::anyhow!(
+            "{} holds a replay, which has no runs, and its prices from the start (leave --run and --prices out)",
+            args.dir.display()
+        );
+        return Err(Failure::usage("report", error));
+    }
+    let rebuilt = replay::rebuild("report", &args.dir)?;
+    if args.json {
+        rebuilt.print(true);
     } else {
         out::line(args.dir.join("report.html").display());
     }

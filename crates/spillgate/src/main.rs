@@ -18,6 +18,7 @@ mod output_file;
 mod planted;
 mod prices;
 mod progress;
+mod replay;
 mod self_test;
 mod serve;
 mod shard;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Judge(args) => folder::judge(&args),
         Verb::Report(args) => folder::report(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Replay(args) => replay::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),

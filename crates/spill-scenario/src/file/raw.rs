@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
-use crate::size::parse_size;
+use spill_record::parse_size;
 
 /// A scenario file as it is written. Keys that are `Option` have the defaults of
 /// [`crate::defaults`].

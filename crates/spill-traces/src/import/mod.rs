@@ -15,7 +15,7 @@ mod otel;
 mod otel_spans;
 mod swe_agent;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -25,6 +25,7 @@ use crate::input::{FileReport, Imported};
 use crate::json::parse;
 use crate::model::Format;
 use crate::problem::{Place, ProblemKind, Problems};
+use crate::seen::Turn;
 
 /// Reads the records of one file. A record is a line, or a whole document.
 pub(crate) trait Importer {
@@ -59,17 +60,17 @@ pub(crate) fn importer(format: Format) -> Box<dyn Importer> {
 /// Where importers put what they find.
 pub(crate) struct Out<'a> {
     sink: &'a mut dyn FnMut(Imported),
-    seen: &'a mut HashSet<u64>,
+    turn: &'a Turn,
     pub(crate) problems: Problems,
     left_out: BTreeMap<&'static str, u64>,
     transcripts: u64,
 }
 
 impl<'a> Out<'a> {
-    pub(crate) fn new(sink: &'a mut dyn FnMut(Imported), seen: &'a mut HashSet<u64>) -> Self {
+    pub(crate) fn new(sink: &'a mut dyn FnMut(Imported), turn: &'a Turn) -> Self {
         Self {
             sink,
-            seen,
+            turn,
             problems: Problems::default(),
             left_out: BTreeMap::new(),
             transcripts: 0,
@@ -96,7 +97,7 @@ impl<'a> Out<'a> {
 
     /// True the first time that an id is asked for in this import.
     pub(crate) fn is_new(&mut self, id: &str) -> bool {
-        self.seen.insert(xxh3_64(id.as_bytes()))
+        self.turn.is_new(xxh3_64(id.as_bytes()))
     }
 
     /// Hands a transcript on; one without any message is none.

@@ -15,6 +15,8 @@ mod policies;
 mod prices;
 mod processes;
 mod program;
+mod replay;
+mod replay_damaged;
 mod schemas;
 mod shards;
 mod step_settings;

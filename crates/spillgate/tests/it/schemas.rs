@@ -15,17 +15,19 @@ fn schemas() -> Vec<(&'static str, String)> {
     schemas.push(spill_verdict::verdict_schema());
     schemas.push(spill_verdict::sweep_schema());
     schemas.push(spill_report::event_schema());
+    schemas.extend(spill_record::replay_schemas());
+    schemas.push(spill_verdict::replay_summary_schema());
     schemas
 }
 
-fn validator(name: &str) -> Validator {
+pub(crate) fn validator(name: &str) -> Validator {
     let path = repository().join("docs/schemas").join(name);
     let schema = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     jsonschema::draft202012::new(&schema).unwrap()
 }
 
 /// Every complaint about `value`, a line each.
-fn complaints(validator: &Validator, value: &Value) -> String {
+pub(crate) fn complaints(validator: &Validator, value: &Value) -> String {
     let lines: Vec<String> = validator
         .iter_errors(value)
         .map(|error| format!("{}: {error}", error.instance_path()))
@@ -142,7 +144,7 @@ fn every_event_keeps_the_published_schema() {
 }
 
 /// The schema refuses the value with a field taken away or of another type.
-fn check_refusals(file: &str, validator: &Validator, value: &Value) {
+pub(crate) fn check_refusals(file: &str, validator: &Validator, value: &Value) {
     for name in value.as_object().unwrap().keys() {
         let mut without = value.clone();
         without.as_object_mut().unwrap().remove(name);

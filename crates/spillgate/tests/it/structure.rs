@@ -24,12 +24,7 @@ const MAY_USE: [(&str, &[&str], bool); 13] = [
     ),
     (
         "spill-traces",
-        &[
-            "spill-engine",
-            "spill-record",
-            "spill-scenario",
-            "spill-tokens",
-        ],
+        &["spill-engine", "spill-record", "spill-tokens"],
         false,
     ),
     ("spill-agent", &["spill-engine"], true),
@@ -50,6 +45,8 @@ const MAY_USE: [(&str, &[&str], bool); 13] = [
             "spill-report",
             "spill-runner",
             "spill-scenario",
+            "spill-tokens",
+            "spill-traces",
             "spill-verdict",
         ],
         true,

@@ -1,0 +1,313 @@
+//! Many files under one plan, on several threads.
+
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use spill_record::{ProblemRecord, SCHEMA, SessionRecord};
+use spill_tokens::TokenCounter;
+
+use crate::input::{FileReport, Import, Imported};
+use crate::limits::Limits;
+use crate::listing::{Listed, list};
+use crate::model::{Format, Transcript};
+use crate::problem::{Place, Problem, ProblemKind, Problems};
+use crate::seen::SeenCalls;
+use crate::session::{ReplayPlan, session};
+
+/// How many files may be ahead of the first one that is not read: what they gave waits in memory.
+const AHEAD: usize = 64;
+/// Records that wait between the threads and the sink.
+const WAITING: usize = 64;
+
+/// What a replay hands on, in the order of the files whatever thread was faster.
+#[derive(Debug)]
+pub enum ReplayedItem {
+    /// A transcript's record.
+    Session(Box<SessionRecord>),
+    /// Something that could not be understood.
+    Problem(ProblemRecord),
+    /// A file's report, after its transcripts.
+    File(ReplayedFile),
+}
+
+/// What came of one file, or of one entry of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayedFile {
+    /// How many transcripts it gave.
+    pub transcripts: u64,
+    /// Whether something was lost as a whole: unreadable, damaged, over a limit, or a document that is no JSON.
+    pub lost: bool,
+    /// What could not be understood in it outside of its transcripts, by kind.
+    pub problems: BTreeMap<String, u64>,
+    /// What was left out on purpose, in it and in its transcripts, by kind.
+    pub left_out: BTreeMap<String, u64>,
+}
+
+/// Replays every transcript of the files at `paths` and below, and hands on what comes of it. Memory holds one file's largest
+/// transcript for each thread, and the records of files that wait for their turn. A file that is reached twice is read once.
+///
+/// # Errors
+///
+/// The first error of `sink`, after which nothing more is handed on.
+pub fn replay_files<E>(
+    paths: &[PathBuf],
+    plan: &ReplayPlan,
+    counter: &TokenCounter,
+    threads: NonZeroUsize,
+    sink: &mut dyn FnMut(ReplayedItem) -> Result<(), E>,
+) -> Result<(), E> {
+    let files = files(paths);
+    let work = Work {
+        files: &files,
+        plan,
+        counter,
+        seen: SeenCalls::default(),
+        next: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+    };
+    std::thread::scope(|scope| {
+        let (sender, received) = sync_channel(WAITING);
+        for _ in 0..threads.get().min(files.len()) {
+            let (sender, work) = (sender.clone(), &work);
+            scope.spawn(move || work.run(&sender));
+        }
+        drop(sender);
+        let mut in_order = InOrder::default();
+        let mut outcome = Ok(());
+        // Goes on after a failure, so that no thread waits for room for ever.
+        for (index, message) in received {
+            if outcome.is_ok() {
+                outcome = in_order.take(index, message, sink);
+                if outcome.is_err() {
+                    work.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        outcome
+    })
+}
+
+/// All files in order, each once.
+fn files(paths: &[PathBuf]) -> Vec<Listed> {
+    let mut known: HashSet<PathBuf> = HashSet::new();
+    let mut is_new = |path: &Path| match path.canonicalize() {
+        Ok(path) => known.insert(path),
+        Err(_) => true,
+    };
+    let listed = paths.iter().flat_map(|path| list(path, Limits::DEFAULT));
+    listed
+        .filter(|listed| match listed {
+            Listed::File(path) => is_new(path),
+            Listed::Unreadable(_) => true,
+        })
+        .collect()
+}
+
+struct Work<'a> {
+    files: &'a [Listed],
+    plan: &'a ReplayPlan,
+    counter: &'a TokenCounter,
+    seen: SeenCalls,
+    next: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// What a thread sends: items of a file, and its end.
+type Message = (usize, Option<ReplayedItem>);
+
+impl Work<'_> {
+    fn run(&self, sender: &SyncSender<Message>) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(listed) = self.files.get(index) else {
+                return;
+            };
+            if self.stop.load(Ordering::Relaxed) {
+                return self.seen.skip(index);
+            }
+            self.seen.wait_for(index.saturating_sub(AHEAD));
+            // A send fails only when nobody receives any more, and then nobody misses it.
+            let send = |item| drop(sender.send((index, Some(item))));
+            self.file(index, listed, &send);
+            drop(sender.send((index, None)));
+        }
+    }
+
+    fn file(&self, index: usize, listed: &Listed, send: &dyn Fn(ReplayedItem)) {
+        let mut left_out = BTreeMap::new();
+        let mut waiting = Vec::new();
+        let mut reports = Vec::new();
+        let mut import = Import::in_turn(Limits::DEFAULT, &self.seen, index);
+        import.listed(listed, &mut |imported| match imported {
+            Imported::Transcript(transcript) if is_whole_session(&transcript) => {
+                waiting.push(transcript);
+            }
+            Imported::Transcript(transcript) => self.transcript(&transcript, &mut left_out, send),
+            Imported::File(report) if waiting.is_empty() => {
+                self.report(&report, std::mem::take(&mut left_out), send);
+            }
+            Imported::File(report) => reports.push(report),
+        });
+        // What follows takes most of the time and needs no turn.
+        drop(import);
+        for transcript in waiting {
+            self.transcript(&transcript, &mut left_out, send);
+        }
+        for report in reports {
+            self.report(&report, std::mem::take(&mut left_out), send);
+        }
+    }
+
+    fn transcript(
+        &self,
+        transcript: &Transcript,
+        left_out: &mut BTreeMap<String, u64>,
+        send: &dyn Fn(ReplayedItem),
+    ) {
+        for (kind, count) in &transcript.left_out {
+            *left_out.entry((*kind).to_owned()).or_default() += count;
+        }
+        let record = session(transcript, self.plan, self.counter);
+        send(ReplayedItem::Session(Box::new(record)));
+        send_problems(&transcript.problems, send);
+    }
+
+    fn report(
+        &self,
+        report: &FileReport,
+        mut left_out: BTreeMap<String, u64>,
+        send: &dyn Fn(ReplayedItem),
+    ) {
+        for (kind, count) in &report.left_out {
+            *left_out.entry((*kind).to_owned()).or_default() += count;
+        }
+        send_problems(&report.problems, send);
+        let counts = report.problems.counts();
+        send(ReplayedItem::File(ReplayedFile {
+            transcripts: report.transcripts,
+            lost: counts.keys().any(|kind| is_loss(*kind)),
+            problems: counts
+                .iter()
+                .map(|(kind, count)| (kind.name().to_owned(), *count))
+                .collect(),
+            left_out,
+        }));
+    }
+}
+
+/// Formats whose files are one session, held whole when it is handed on.
+fn is_whole_session(transcript: &Transcript) -> bool {
+    match transcript.format {
+        Format::ClaudeCode => true,
+        Format::CodexRollout
+        | Format::OpenAiChat
+        | Format::ApiCapture
+        | Format::AnthropicMessages
+        | Format::SweAgent
+        | Format::MiniSweAgent
+        | Format::Inspect
+        | Format::Atif
+        | Format::Otel
+        | Format::GeminiCli
+        | Format::DeepSeekHarness => false,
+    }
+}
+
+/// Whether something that may be a transcript is missing as a whole.
+fn is_loss(kind: ProblemKind) -> bool {
+    match kind {
+        ProblemKind::Unreadable
+        | ProblemKind::Limit
+        | ProblemKind::DamagedArchive
+        | ProblemKind::NotJson => true,
+        ProblemKind::NotAFile
+        | ProblemKind::Empty
+        | ProblemKind::NotRecognised
+        | ProblemKind::NotUtf8
+        | ProblemKind::LoneSurrogate
+        | ProblemKind::TornLine
+        | ProblemKind::Unknown
+        | ProblemKind::BadField
+        | ProblemKind::OrphanResult
+        | ProblemKind::UnansweredCall
+        | ProblemKind::DuplicateId
+        | ProblemKind::BrokenReference
+        | ProblemKind::Pairing => false,
+    }
+}
+
+/// Hands on the problems that are kept whole, and says of how many of a kind only the number is known.
+fn send_problems(problems: &Problems, send: &dyn Fn(ReplayedItem)) {
+    for Problem {
+        place,
+        kind,
+        detail,
+    } in problems.kept()
+    {
+        send(ReplayedItem::Problem(record(place, *kind, detail.clone())));
+    }
+    let Some(last) = problems.kept().last() else {
+        return;
+    };
+    for (kind, count) in problems.counts() {
+        if let Some(more @ 1..) = count.checked_sub(Problems::KEPT_PER_KIND) {
+            let place = Place::file(&last.place.file);
+            let detail = format!("{more} more of this kind, whose places are not kept");
+            send(ReplayedItem::Problem(record(&place, *kind, detail)));
+        }
+    }
+}
+
+fn record(place: &Place, kind: ProblemKind, detail: String) -> ProblemRecord {
+    ProblemRecord {
+        schema: SCHEMA,
+        file: place.file.to_string(),
+        line: place.line,
+        item: place.item,
+        kind: kind.name().to_owned(),
+        detail,
+    }
+}
+
+/// Holds back what comes too early.
+#[derive(Default)]
+struct InOrder {
+    next: usize,
+    early: BTreeMap<usize, Vec<Option<ReplayedItem>>>,
+}
+
+impl InOrder {
+    fn take<E>(
+        &mut self,
+        index: usize,
+        message: Option<ReplayedItem>,
+        sink: &mut dyn FnMut(ReplayedItem) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if index != self.next {
+            self.early.entry(index).or_default().push(message);
+            return Ok(());
+        }
+        if let Some(item) = message {
+            return sink(item);
+        }
+        self.next += 1;
+        // The next file may be over, or still at work: then the rest of it comes as it is made.
+        while let Some(messages) = self.early.remove(&self.next) {
+            let mut over = false;
+            for message in messages {
+                match message {
+                    Some(item) => sink(item)?,
+                    None => over = true,
+                }
+            }
+            if !over {
+                break;
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,404 @@
+//! `FIGURE [KEY=VALUE, …] OP NUMBER [%]`: one thing that a replay must hold.
+
+use std::fmt;
+
+use spill_record::{CellPlan, ReplayRecord, ReplaySums, parse_size};
+
+use super::figure::{Observed, ReplayFigure};
+use super::table::variant_words;
+use crate::words::{figure, figure_beside};
+
+/// The threshold that is meant where none is named: the shipped one.
+const SHIPPED_BYTES: u64 = 131_072;
+/// The assumption that is meant where none is named.
+const USED: &str = "used";
+/// A longer expression is a mistake.
+const LONGEST: usize = 400;
+
+/// One thing that a replay must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    text: String,
+    figure: ReplayFigure,
+    selector: Selector,
+    compare: Compare,
+    limit: f64,
+    is_share: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Selector {
+    policy: Option<String>,
+    threshold: Option<u64>,
+    /// `Some(None)` is the policy's own size.
+    replacement: Option<Option<u64>>,
+    read_back: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compare {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+}
+
+impl Compare {
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::AtLeast => value >= limit,
+            Self::AtMost => value <= limit,
+            Self::Above => value > limit,
+            Self::Below => value < limit,
+        }
+    }
+}
+
+/// An expression that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// It is not of the described form.
+    #[error(
+        "the gate {text:?} is not understood: {problem} (write it like 'saved_input_tokens >= 10%' or \
+         'extra_calls[threshold=32KiB, read_back=used] <= 5%')"
+    )]
+    Malformed {
+        /// The expression, cut.
+        text: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It names no variant that is replayed, or several.
+    #[error("the gate {text:?} {problem}")]
+    NoVariant {
+        /// The expression, cut.
+        text: String,
+        /// Which variants there are, and what to do.
+        problem: String,
+    },
+}
+
+/// What became of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateState {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Broken,
+    /// The transcripts do not say.
+    NotProven,
+}
+
+impl GateState {
+    /// The state's name as files and reports spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Broken => "broken",
+            Self::NotProven => "not_proven",
+        }
+    }
+}
+
+/// A gate held against a replay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateVerdict {
+    /// The expression.
+    pub gate: String,
+    /// What became of it.
+    pub state: GateState,
+    /// The figure, in the limit's unit; `None` where it is not known.
+    pub observed: Option<f64>,
+    /// What it was held against.
+    pub limit: f64,
+    /// Transcripts behind it.
+    pub sessions: u64,
+    /// The variant, and why nothing is proven where it is not.
+    pub words: String,
+}
+
+impl Gate {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::Malformed`] when it is none.
+    pub fn parse(text: &str) -> Result<Self, GateError> {
+        let text = text.trim();
+        let malformed = |problem: String| GateError::Malformed {
+            text: text.chars().take(80).collect(),
+            problem,
+        };
+        if text.len() > LONGEST {
+            let problem = format!("it is longer than {LONGEST} bytes");
+            return Err(malformed(problem));
+        }
+        let end = text.find(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+        let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+        let figure = ReplayFigure::ALL.into_iter().find(|f| f.name() == name);
+        let figure = figure.ok_or_else(|| malformed(unknown_figure(name)))?;
+        let (selector, rest) = selector(rest.trim_start()).map_err(malformed)?;
+        let (compare, rest) = compare(rest.trim_start()).map_err(malformed)?;
+        let (limit, is_share) = limit(rest.trim()).map_err(malformed)?;
+        if is_share && !figure.has_share() {
+            let problem = format!("{name} is a number and no share, so its limit has no %");
+            return Err(malformed(problem));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            figure,
+            selector,
+            compare,
+            limit,
+            is_share,
+        })
+    }
+
+    /// The expression.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Which cell and which read-back assumption it is about. What the expression does not name is the only one there is; a
+    /// threshold, the shipped one (128 KiB); an assumption, `used`.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::NoVariant`] when that is none or several.
+    pub fn variant(
+        &self,
+        cells: &[CellPlan],
+        read_backs: &[String],
+    ) -> Result<(usize, usize), GateError> {
+        let fail = |problem: String| GateError::NoVariant {
+            text: self.text.chars().take(80).collect(),
+            problem,
+        };
+        let named: Vec<usize> = (0..cells.len())
+            .filter(|index| self.selector.admits(&cells[*index]))
+            .collect();
+        let cell = match *named.as_slice() {
+            [] => return Err(fail("is about nothing that is replayed (name a policy, threshold and replacement that are)".to_owned())),
+            [one] => one,
+            _ => {
+                let shipped = |index: &&usize| cells[**index].threshold_bytes == SHIPPED_BYTES;
+                let mut shipped = named.iter().filter(shipped);
+                match (self.selector.threshold, shipped.next(), shipped.next()) {
+                    (None, Some(one), None) => *one,
+                    _ => return Err(fail(ambiguous(cells, &named))),
+                }
+            }
+        };
+        let wanted = self.selector.read_back.as_deref();
+        let found = |wanted: &str| read_backs.iter().position(|name| name == wanted);
+        let read_back = match (wanted, read_backs) {
+            (Some(wanted), _) => found(wanted),
+            (None, [_]) => Some(0),
+            (None, _) => found(USED),
+        };
+        let read_back = read_back.ok_or_else(|| {
+            let all = read_backs.join(", ");
+            fail(format!("must name one of the read-backs that are replayed, such as [read_back={}] (they are {all})", read_backs.first().map_or("", |name| name)))
+        })?;
+        Ok((cell, read_back))
+    }
+
+    /// Holds it against a replay. No data is never a pass.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gate::variant`].
+    pub fn judge(
+        &self,
+        record: &ReplayRecord,
+        sums: &ReplaySums,
+    ) -> Result<GateVerdict, GateError> {
+        let variant = self.variant(&record.cells, &record.read_backs)?;
+        let observed = self.figure.of(record, sums, variant);
+        let name = variant_words(
+            &record.cells[variant.0],
+            Some(&record.read_backs[variant.1]),
+        );
+        let (state, value, words) = match self.value(sums, variant.0, observed) {
+            Err(reason) => (GateState::NotProven, None, format!("{name}: {reason}")),
+            Ok(value) if self.compare.holds(value, self.limit) => {
+                (GateState::Holds, Some(value), name)
+            }
+            Ok(value) => (GateState::Broken, Some(value), name),
+        };
+        Ok(GateVerdict {
+            gate: self.text.clone(),
+            state,
+            observed: value,
+            limit: self.limit,
+            sessions: sums.sessions,
+            words,
+        })
+    }
+
+    /// The figure in the limit's unit, or why there is none.
+    fn value(
+        &self,
+        sums: &ReplaySums,
+        cell: usize,
+        observed: Observed,
+    ) -> Result<f64, &'static str> {
+        if sums.as_recorded.calls == 0 {
+            return Err("there are no LLM calls");
+        }
+        let replaced = sums.cells.get(cell).map_or(0, |cell| cell.replaced_results);
+        if self.figure.needs_replacements() && replaced == 0 {
+            return Err("no result was replaced, so it was not tried");
+        }
+        let value = observed.value.ok_or(match self.figure {
+            ReplayFigure::SavedCost if sums.as_recorded.input_cost.is_some() => {
+                "some transcripts have no price"
+            }
+            ReplayFigure::SavedCost => "there are no prices (give --prices)",
+            _ => "there is no window (give --window)",
+        })?;
+        if !self.is_share {
+            return Ok(value);
+        }
+        match observed.whole {
+            Some(whole) if whole > 0.0 => Ok(100.0 * value / whole),
+            Some(_) => Err("it is a share of nothing"),
+            None => Err("there is no window (give --window)"),
+        }
+    }
+}
+
+impl GateVerdict {
+    /// One line: the expression, what became of it, the figure.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let unit = if self.gate.ends_with('%') { " %" } else { "" };
+        let observed = match self.observed {
+            Some(value) => format!("{}{unit}", figure_beside(value, self.limit)),
+            None => "not known".to_owned(),
+        };
+        format!(
+            "{} {}: {observed} ({}; n = {})",
+            self.state.as_str().replace('_', " "),
+            self.gate,
+            self.words,
+            figure(self.sessions as f64),
+        )
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl Selector {
+    fn admits(&self, cell: &CellPlan) -> bool {
+        self.policy.as_ref().is_none_or(|name| *name == cell.policy)
+            && self
+                .threshold
+                .is_none_or(|bytes| bytes == cell.threshold_bytes)
+            && self
+                .replacement
+                .is_none_or(|bytes| bytes == cell.replacement_bytes)
+    }
+}
+
+fn unknown_figure(name: &str) -> String {
+    let names: Vec<&str> = ReplayFigure::ALL.iter().map(|f| f.name()).collect();
+    let name: String = name.chars().take(40).collect();
+    format!(
+        "no figure is called {name:?}; there are {}",
+        names.join(", ")
+    )
+}
+
+fn ambiguous(cells: &[CellPlan], named: &[usize]) -> String {
+    let names = named
+        .iter()
+        .take(4)
+        .map(|index| variant_words(&cells[*index], None));
+    let names: Vec<String> = names.collect();
+    format!(
+        "is about {} policies or thresholds, such as {} (say which: [policy=…, threshold=…, replacement=…])",
+        named.len(),
+        names.join("; ")
+    )
+}
+
+fn selector(rest: &str) -> Result<(Selector, &str), String> {
+    let mut selector = Selector::default();
+    let Some(inside) = rest.strip_prefix('[') else {
+        return Ok((selector, rest));
+    };
+    let Some((pairs, rest)) = inside.split_once(']') else {
+        return Err("the bracket is not closed".to_owned());
+    };
+    for pair in pairs.split(',') {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(format!("{:?} is not KEY=VALUE", pair.trim()));
+        };
+        let value = value.trim();
+        let size = || {
+            let size = parse_size(value);
+            size.ok_or_else(|| format!("{value:?} is no size such as 32768 or 32KiB"))
+        };
+        match key.trim() {
+            "policy" => selector.policy = Some(value.to_owned()),
+            "threshold" => selector.threshold = Some(size()?),
+            "replacement" if value == "own" => selector.replacement = Some(None),
+            "replacement" => selector.replacement = Some(Some(size()?)),
+            "read_back" => selector.read_back = Some(value.to_owned()),
+            other => {
+                return Err(format!(
+                    "no key is called {other:?}; there are policy, threshold, replacement and read_back"
+                ));
+            }
+        }
+    }
+    Ok((selector, rest))
+}
+
+fn compare(rest: &str) -> Result<(Compare, &str), String> {
+    let signs = [
+        (">=", Compare::AtLeast),
+        ("<=", Compare::AtMost),
+        (">", Compare::Above),
+        ("<", Compare::Below),
+    ];
+    let found = signs.into_iter().find_map(|(sign, compare)| {
+        let rest = rest.strip_prefix(sign)?;
+        Some((compare, rest))
+    });
+    found.ok_or_else(|| "one of >=, <=, > and < must stand behind the figure".to_owned())
+}
+
+fn limit(text: &str) -> Result<(f64, bool), String> {
+    let (number, is_share) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), true),
+        None => (text, false),
+    };
+    let plain = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+    let parsed = number
+        .chars()
+        .all(plain)
+        .then(|| number.parse::<f64>().ok())
+        .flatten();
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "sizes are far below the numbers that lose digits"
+    )]
+    let size = || {
+        (!is_share)
+            .then(|| parse_size(number))
+            .flatten()
+            .map(|size| size as f64)
+    };
+    let limit = parsed.or_else(size).filter(|limit| limit.is_finite());
+    limit
+        .map(|limit| (limit, is_share))
+        .ok_or_else(|| format!("{text:?} is no number, share or size such as 1000, 10% or 1MiB"))
+}
