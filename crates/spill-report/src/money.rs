@@ -143,25 +143,35 @@ pub(crate) fn against(cell: &Cell<'_>, control: Option<&Cell<'_>>) -> String {
 pub fn terminal_money(set: &RunSet) -> Option<String> {
     /// Columns of the terminal that the table fits.
     const WIDTH: u16 = 80;
-    const TERMINAL_COLUMNS: [&str; 7] = [
-        "input",
-        "config",
-        "cost",
-        "of control",
-        "uncached",
-        "cached",
-        "output",
-    ];
-    let rows = rows(set);
+    let mut rows = rows(set);
     if rows.is_empty() {
         return None;
+    }
+    let mut columns = [
+        "input".to_owned(),
+        "config".to_owned(),
+        "cost".to_owned(),
+        "of control".to_owned(),
+        "uncached".to_owned(),
+        "cached".to_owned(),
+        "output".to_owned(),
+    ];
+    // One currency stands in the head, so that names have more room.
+    if let Some(currency) = only_currency(set) {
+        columns[2] = format!("cost, {currency}");
+        for row in &mut rows {
+            let bare = row[2].strip_suffix(currency).map(str::trim_end);
+            if let Some(bare) = bare.map(str::to_owned) {
+                row[2] = bare;
+            }
+        }
     }
     let mut table = Table::new();
     table
         .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH)
-        .set_header(TERMINAL_COLUMNS)
+        .set_header(columns)
         .add_rows(rows.into_iter().map(without_cache_writes));
     for column in table.column_iter_mut() {
         // The names of the built-in plan then fit on one line.
@@ -178,6 +188,17 @@ pub fn terminal_money(set: &RunSet) -> Option<String> {
         "What a run costs, in the median:\n{}",
         lines.join("\n")
     ))
+}
+
+/// The currency of every model of the plan that has a price, where it is one.
+fn only_currency(set: &RunSet) -> Option<&str> {
+    let prices = set.prices.as_ref()?;
+    let models = set.manifest.plan.models.iter();
+    let currencies: BTreeSet<&str> = models
+        .filter_map(|model| Some(prices.of(&model.model)?.currency()))
+        .collect();
+    let mut currencies = currencies.into_iter();
+    currencies.next().filter(|_| currencies.next().is_none())
 }
 
 fn without_cache_writes([a, b, c, d, e, f, _, g]: [String; 8]) -> [String; 7] {
