@@ -261,8 +261,8 @@ async fn its_pages_fit_a_phone_and_ask_for_nothing_elsewhere() {
     }
     // The rules of two candidates stand on a phone without scrolling aside.
     browser.go(&url).await;
-    gate.pass(3);
-    until_done(&browser, 3).await;
+    gate.pass(15);
+    until_done(&browser, 15).await;
     let aside = "
         const place = document.querySelector('.card.running .scroll');
         return place.scrollWidth - place.clientWidth;
