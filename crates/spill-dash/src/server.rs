@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -140,7 +140,7 @@ impl Drop for Dashboard {
 struct Shown {
     board: Board,
     fragment: String,
-    metrics: String,
+    metrics: Bytes,
 }
 
 impl Shown {
@@ -148,7 +148,7 @@ impl Shown {
         let board = reports.board(Timestamp::now());
         Self {
             fragment: page::fragment(&board),
-            metrics: reports.metrics(&board),
+            metrics: reports.metrics(&board).into(),
             board,
         }
     }

@@ -11,6 +11,8 @@ use crate::{Failure, out};
 
 const VERB: &str = "serve";
 const TOKEN_VAR: &str = "SPILLGATE_TOKEN";
+/// Names the threads of a dashboard beside an acceptance, so that what it costs can be told apart.
+const THREAD: &str = "dashboard";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let options = options(&args.reports, args.listen, args.allow_remote)
@@ -64,6 +66,7 @@ pub(crate) fn beside(reports: &Path, listen: SocketAddr) -> Result<(), Failure> 
     let usage = |error| Failure::usage("accept", error);
     let options = options(reports, listen, false).map_err(usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .thread_name(THREAD)
         .enable_all()
         .build()
         .map_err(|error| Failure::internal("accept", error))?;
@@ -71,9 +74,12 @@ pub(crate) fn beside(reports: &Path, listen: SocketAddr) -> Result<(), Failure> 
         .block_on(Dashboard::start(options))
         .map_err(|error| usage(error.into()))?;
     out::note(format_args!("dashboard: {}", dashboard.url()));
-    std::thread::spawn(move || {
-        runtime.block_on(std::future::pending::<()>());
-        drop(dashboard);
-    });
+    let thread = std::thread::Builder::new().name(THREAD.to_owned());
+    thread
+        .spawn(move || {
+            runtime.block_on(std::future::pending::<()>());
+            drop(dashboard);
+        })
+        .map_err(|error| Failure::internal("accept", error))?;
     Ok(())
 }

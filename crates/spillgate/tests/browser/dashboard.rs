@@ -237,7 +237,7 @@ async fn a_server_killed_and_started_again_shows_the_same_on_an_open_page() {
 async fn its_pages_fit_a_phone_and_ask_for_nothing_elsewhere() {
     let reports = tempfile::tempdir().unwrap();
     let id = four(reports.path());
-    let gate = Gate::new();
+    let mut gate = Gate::new();
     let acceptance = Running::accept(reports.path(), &gate);
     let browser = Browser::open().await;
     let url = acceptance.url.clone();
@@ -259,6 +259,16 @@ async fn its_pages_fit_a_phone_and_ask_for_nothing_elsewhere() {
             assert_eq!(browser.ask(wider).await, 0, "{page}");
         }
     }
+    // The rules of two candidates stand on a phone without scrolling aside.
+    browser.go(&url).await;
+    gate.pass(15);
+    until_done(&browser, 15).await;
+    let aside = "
+        const place = document.querySelector('.card.running .scroll');
+        return place.scrollWidth - place.clientWidth;
+    ";
+    assert_eq!(browser.ask(aside).await, 0);
+    browser.go(&runs).await;
     browser.click("tbody a[href*='/run/']").await;
     browser
         .until(
