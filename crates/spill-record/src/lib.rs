@@ -31,7 +31,8 @@ pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
-    Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
+    LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint, RulesRecord,
+    Stage, Versions,
 };
 pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, schema_text};

@@ -4,7 +4,7 @@ use spill_verdict::{amount, figure, grouped, percent, plain, share};
 
 use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
 use crate::chart::{Bar, Chart, draw};
-use crate::durations::{DEFINITION, PERCENTILES};
+use crate::durations::{DEFINITION, Durations, PERCENTILES};
 use crate::pairs::place;
 
 /// What stands where a figure was not obtained.
@@ -48,7 +48,7 @@ struct Line<'a> {
 /// All measures, in the order that the report shows them.
 pub(crate) fn figures(cells: &[Cell<'_>], configurations: usize, mode: Mode) -> Vec<Figure> {
     let lines = lines(cells, configurations);
-    vec![
+    let mut figures = vec![
         tokens(&lines, mode),
         iterations(&lines),
         memory(&lines),
@@ -56,7 +56,11 @@ pub(crate) fn figures(cells: &[Cell<'_>], configurations: usize, mode: Mode) -> 
         success(&lines),
         quality(&lines),
         storing(&lines),
-    ]
+    ];
+    if lines.iter().any(|line| line.cell.model_times().n() > 0) {
+        figures.insert(4, model_times(&lines));
+    }
+    figures
 }
 
 fn lines<'a>(cells: &'a [Cell<'a>], configurations: usize) -> Vec<Line<'a>> {
@@ -272,20 +276,39 @@ fn durations(lines: &[Line<'_>]) -> Figure {
         measured: true,
         chart: None,
         columns: vec!["n", "least", "p50", "p90", "p95", "p99", "most"],
-        rows: rows(lines, |line| {
-            let durations = line.cell.durations();
-            let range = durations.range_ms();
-            let mut cells = vec![grouped(durations.n())];
-            cells.push(range.map_or_else(nothing, |(least, _)| millis(least)));
-            cells.extend(PERCENTILES.map(|p| {
-                durations
-                    .percentile_ms(p)
-                    .map_or_else(|| "–".to_owned(), millis)
-            }));
-            cells.push(range.map_or_else(nothing, |(_, most)| millis(most)));
-            cells
-        }),
+        rows: percentiles(lines, |cell| cell.durations()),
     }
+}
+
+fn model_times(lines: &[Line<'_>]) -> Figure {
+    Figure {
+        id: "model-times",
+        title: "Model time of a step",
+        note: format!(
+            "What the model's answers of a step take together on the virtual clock of the scenario's \
+             latency model: an assumption, not a measurement. {DEFINITION}"
+        ),
+        measured: false,
+        chart: None,
+        columns: vec!["n", "least", "p50", "p90", "p95", "p99", "most"],
+        rows: percentiles(lines, |cell| cell.model_times()),
+    }
+}
+
+fn percentiles(lines: &[Line<'_>], pick: impl Fn(&Cell<'_>) -> Durations) -> Vec<Row> {
+    rows(lines, |line| {
+        let durations = pick(line.cell);
+        let range = durations.range_ms();
+        let mut cells = vec![grouped(durations.n())];
+        cells.push(range.map_or_else(nothing, |(least, _)| millis(least)));
+        cells.extend(PERCENTILES.map(|p| {
+            durations
+                .percentile_ms(p)
+                .map_or_else(|| "–".to_owned(), millis)
+        }));
+        cells.push(range.map_or_else(nothing, |(_, most)| millis(most)));
+        cells
+    })
 }
 
 fn success(lines: &[Line<'_>]) -> Figure {

@@ -51,5 +51,6 @@ pub use scenario::{
 pub use served::{ServedInput, canary_seed, list_bytes};
 pub use size::parse_size;
 pub use spill_record::{
-    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, RulesRecord, Stage,
+    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, LatencyRecord, RecallPoint,
+    RulesRecord, Stage,
 };
