@@ -53,6 +53,8 @@ fn run() -> MockRun {
             max_findings: 100,
             patterns: Vec::new(),
             composite: false,
+            recall: spill_scenario::defaults::RECALL.to_vec(),
+            latency: None,
         }),
         profile: Profile::Selective,
         faults: Arc::from([]),

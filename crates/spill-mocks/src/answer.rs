@@ -9,6 +9,7 @@ use spill_scenario::Recipe;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 
 use crate::composite;
+use crate::memory::Memory;
 use crate::rules::{Cuts, Finding, Rules, TextKind};
 use crate::seen::{Entry, Listed, Outcome, Piece, Seen, Stored, Subject};
 
@@ -113,9 +114,31 @@ pub(crate) struct Answer<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) readings: &'a Readings,
     pub(crate) max_findings: usize,
+    /// What it forgets, where it does.
+    pub(crate) forgets: Option<Forgets<'a>>,
+}
+
+/// How a forgetful model loses findings: each by a draw of its own.
+pub(crate) struct Forgets<'a> {
+    pub(crate) memory: &'a Memory,
+    /// A draw from 0 to below 1 for the finding with this hash.
+    pub(crate) draw: &'a dyn Fn(u64) -> f64,
+}
+
+impl std::fmt::Debug for Forgets<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.memory.fmt(formatter)
+    }
 }
 
 impl Answer<'_> {
+    /// Whether the model still has a finding of a text so far back.
+    fn recalls(&self, finding: &str, behind: u64) -> bool {
+        self.forgets.as_ref().is_none_or(|forgets| {
+            (forgets.draw)(xxh3_64(finding.as_bytes())) < forgets.memory.share(behind)
+        })
+    }
+
     /// One line for each finding, in the order of the list and then of the text.
     pub(crate) fn write(&self, seen: &Seen<'_>, listed: &[Listed]) -> String {
         let mut found = match self.recipe {
@@ -157,7 +180,9 @@ impl Answer<'_> {
     fn read(&self, entry: &Entry<'_>, text: &str, cuts: Cuts, found: &mut Vec<String>) {
         let mut read = |kind, name: &str, text: &str, cuts| {
             let findings = self.readings.read(self.rules, kind, name, text, cuts);
-            found.extend(findings.iter().map(|finding| finding.text.clone()));
+            let recalled = findings.iter().map(|finding| &finding.text);
+            let recalled = recalled.filter(|text| self.recalls(text, entry.behind));
+            found.extend(recalled.cloned());
         };
         match entry.subject {
             Subject::List => {}

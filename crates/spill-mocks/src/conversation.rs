@@ -123,6 +123,19 @@ impl Message {
         matches!(self, Self::Assistant { .. })
     }
 
+    /// Bytes of its texts.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::System(text) | Self::User(text) => text.len(),
+            Self::Assistant { text, calls } => {
+                let calls = calls.iter().map(|call| call.name.len() + call.json.len());
+                text.len() + calls.sum::<usize>()
+            }
+            Self::Tool { result, .. } => result.content_bytes(),
+        };
+        bytes as u64
+    }
+
     /// Hash of what the message says, whatever its bytes.
     pub(crate) fn hash(&self) -> u128 {
         let mut hasher = Xxh3::new();

@@ -1,5 +1,6 @@
 //! What is visible of a result that an agent saved to a file, and which lines a profile still wants.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use spill_scenario::{ModelSpec, Profile, is_canary};
 use crate::conversation::Call;
 use crate::result::{Hunk, hunks_in};
 use crate::rules::Cuts;
-use crate::saved::{FileLines, SavedFile, asked_lines};
+use crate::saved::{FileLines, SavedFile, asked_lines, text_line};
 use crate::seen::Subject;
 
 /// Reads that may fail for one file before it is given up.
@@ -66,9 +67,11 @@ impl<'v> Filed<'v> {
         let mut parts = self.saved.shown.clone();
         let mut next = None;
         for (number, line) in &self.lines {
+            // A result that was saved as JSON has its text in one line.
+            let text = text_line(line).map_or(Cow::Borrowed(*line), Cow::Owned);
             match parts.last_mut() {
-                Some((text, _)) if next == Some(*number) => text.push_str(line),
-                Some(_) | None => parts.push(((*line).to_owned(), Cuts::default())),
+                Some((part, _)) if next == Some(*number) => part.push_str(&text),
+                Some(_) | None => parts.push((text.into_owned(), Cuts::default())),
             }
             if let Some((text, _)) = parts.last_mut() {
                 text.push('\n');
@@ -99,10 +102,13 @@ impl<'v> Filed<'v> {
         match (profile, subject) {
             (Profile::Hasty, _) => Vec::new(),
             (Profile::Diligent, _) | (_, Subject::List) => self.next_unread(spec),
-            (Profile::Selective, Subject::File) if is_within_budget => self.around(hunks, spec),
-            (Profile::Selective, Subject::File) => Vec::new(),
-            (Profile::Selective, _) if is_within_budget => self.next_unread(spec),
-            (Profile::Selective, _) => Vec::new(),
+            (Profile::Selective | Profile::Forgetful | Profile::Loopy, _) if !is_within_budget => {
+                Vec::new()
+            }
+            (Profile::Selective | Profile::Forgetful | Profile::Loopy, Subject::File) => {
+                self.around(hunks, spec)
+            }
+            (Profile::Selective | Profile::Forgetful | Profile::Loopy, _) => self.next_unread(spec),
         }
     }
 

@@ -1,5 +1,5 @@
 /// What a run's mock servers saw, in order; sizes, digests and names, never content.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Journal {
     /// Every request to the LLM server.
     pub llm: Vec<LlmCallEntry>,
@@ -10,7 +10,7 @@ pub struct Journal {
 }
 
 /// One request to the LLM server. Tokens are counted from the request's bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LlmCallEntry {
     /// Number of the request within the run, from 0, retries counted.
     pub call: u64,
@@ -42,6 +42,8 @@ pub struct LlmCallEntry {
     pub finish_reason: String,
     /// The planned fault that hit it.
     pub fault: Option<&'static str>,
+    /// What it took on the latency model's clock; `None` without one.
+    pub model_time_ms: Option<f64>,
 }
 
 /// Bytes of one request by where they come from: message content, without JSON syntax.

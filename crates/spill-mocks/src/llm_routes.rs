@@ -173,7 +173,10 @@ async fn answer(
                 model,
                 stream: stream.is_some(),
             };
-            let reply = registry.answer(&slot, body, &wire);
+            let (reply, wait) = registry.answer(&slot, body, &wire);
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
             let form = stream.unwrap_or(Streamed::Events);
             turn(slot, dialect, reply, form, cutter).await
         }

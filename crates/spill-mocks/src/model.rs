@@ -5,9 +5,10 @@ use std::sync::Arc;
 use spill_scenario::{ModelSpec, Profile, Recipe};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::answer::{Answer, Readings};
-use crate::conversation::OfferedTool;
+use crate::answer::{Answer, Forgets, Readings};
+use crate::conversation::{Message, OfferedTool};
 use crate::filed::Filed;
+use crate::memory::Memory;
 use crate::ranges::slices;
 use crate::readback::wanted;
 use crate::reader::Reader;
@@ -15,7 +16,7 @@ use crate::request::View;
 use crate::rules::Rules;
 use crate::run::MockRun;
 use crate::saved::FileReader;
-use crate::seen::{Listed, Outcome, Seen, Stored, Subject, listed};
+use crate::seen::{Entry, Listed, Outcome, Seen, Stored, Subject, listed};
 
 /// Times that one thing is asked for when no usable result comes.
 const ATTEMPTS: u32 = 2;
@@ -61,6 +62,8 @@ pub(crate) struct Model {
     profile: Profile,
     rules: Rules,
     readings: Arc<Readings>,
+    /// Of a model that forgets.
+    memory: Option<Memory>,
 }
 
 impl Model {
@@ -74,6 +77,7 @@ impl Model {
             profile: run.profile,
             rules: Rules::new(&run.model),
             readings,
+            memory: (run.profile == Profile::Forgetful).then(|| Memory::new(&run.model.recall)),
         }
     }
 
@@ -84,14 +88,22 @@ impl Model {
     pub(crate) fn respond(&self, view: &View) -> Action {
         let seen = Seen::new(view);
         let tools = Toolbox::new(view.offered(), self.recipe);
-        let asks = self.next_asks(&seen, &tools);
+        let mut asks = self.next_asks(&seen, &tools);
+        if asks.is_empty() && self.profile == Profile::Loopy {
+            asks = last_calls(view);
+        }
         if asks.is_empty() {
+            let draw = |finding| unit(self.hash(0, "recall", finding));
             let listed = list_in_view(&seen);
             let answer = Answer {
                 recipe: self.recipe,
                 rules: &self.rules,
                 readings: &self.readings,
                 max_findings: usize::try_from(self.spec.max_findings).unwrap_or(usize::MAX),
+                forgets: self.memory.as_ref().map(|memory| Forgets {
+                    memory,
+                    draw: &draw,
+                }),
             };
             return Action::Answer(answer.write(&seen, &listed));
         }
@@ -164,7 +176,24 @@ impl Model {
             }
             sources.extend(of_stage().map(|entry| (subject, entry.name.as_str())));
         }
-        self.read_backs(seen, tools, &sources)
+        let reads = self.read_backs(seen, tools, &sources);
+        if !reads.is_empty() {
+            return reads;
+        }
+        let forgotten = sources.iter().filter(|(subject, name)| {
+            let entry = seen.entry(*subject, name);
+            entry.is_some_and(|entry| self.is_forgotten(entry))
+        });
+        forgotten
+            .filter_map(|(subject, name)| tools.call(*subject, name))
+            .take(self.width())
+            .collect()
+    }
+
+    /// Whether a text stands so far back that it is asked for once more.
+    fn is_forgotten(&self, entry: &Entry<'_>) -> bool {
+        let memory = self.memory.as_ref();
+        entry.attempts < ATTEMPTS && memory.is_some_and(|memory| memory.reads_again(entry.behind))
     }
 
     /// Whether a subject has still to be asked for: it never was, or what came is an error or was
@@ -246,6 +275,28 @@ fn stored<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'
         Outcome::Stored(stored) => Some(stored),
         Outcome::Nothing | Outcome::Text(_) | Outcome::Filed(_) => None,
     }
+}
+
+/// The calls of the model's last turn, to be asked for once more.
+fn last_calls(view: &View) -> Vec<(String, String)> {
+    let messages = view.messages.iter().rev().map(|item| &*item.message);
+    let calls = messages.filter_map(|message| match message {
+        Message::Assistant { calls, .. } if !calls.is_empty() => Some(calls),
+        Message::Assistant { .. }
+        | Message::System(_)
+        | Message::User(_)
+        | Message::Tool { .. } => None,
+    });
+    let last = calls.into_iter().next().into_iter().flatten();
+    last.map(|call| (call.name.clone(), call.json.clone()))
+        .collect()
+}
+
+/// A number from 0 to below 1 out of a hash.
+fn unit(hash: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+    let numerator = (hash >> 11) as f64;
+    numerator / 9_007_199_254_740_992.0
 }
 
 fn filed<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'s Filed<'v>> {

@@ -30,11 +30,12 @@ pub(crate) fn wanted(
     let in_view = stored.in_view();
     match (profile, subject) {
         (Profile::Hasty, _) => Vec::new(),
-        (Profile::Diligent, _) | (Profile::Selective, Subject::List) => {
+        (Profile::Diligent, _)
+        | (Profile::Selective | Profile::Forgetful | Profile::Loopy, Subject::List) => {
             difference(&whole, &in_view)
         }
         (
-            Profile::Selective,
+            Profile::Selective | Profile::Forgetful | Profile::Loopy,
             Subject::Diffs
             | Subject::Diff
             | Subject::Document
@@ -45,7 +46,7 @@ pub(crate) fn wanted(
             let targets = from_start_and_end(stored, spec.reading_budget_bytes, slice);
             within_budget(difference(&targets, &in_view), stored, spec)
         }
-        (Profile::Selective, Subject::File) => {
+        (Profile::Selective | Profile::Forgetful | Profile::Loopy, Subject::File) => {
             let targets = around_hunks(stored, hunks, spec.window_lines);
             within_budget(difference(&targets, &in_view), stored, spec)
         }

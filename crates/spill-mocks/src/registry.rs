@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use spill_scenario::{ModelSpec, ServedInput, ToolFault};
@@ -132,7 +133,7 @@ impl Registry {
     pub fn chat(&self, run_id: &str, body: Bytes) -> Option<Bytes> {
         let slot = self.slot(run_id)?;
         let wire = Wire::default();
-        match self.answer(&slot, body, &wire) {
+        match self.answer(&slot, body, &wire).0 {
             Reply::Refused(refusal) => Some(wire.dialect.refusal(&refusal).1),
             Reply::Completed(completion, prompt) => {
                 slot.complete(&prompt);
@@ -146,9 +147,11 @@ impl Registry {
         lock(&self.runs).get(run_id).cloned()
     }
 
-    /// Answers a request of a run to the LLM.
-    pub(crate) fn answer(&self, slot: &Slot, body: Bytes, wire: &Wire) -> Reply {
-        lock(&slot.llm).answer(body, wire, &self.tokens)
+    /// Answers a request of a run to the LLM, and says how long to wait with the answer.
+    pub(crate) fn answer(&self, slot: &Slot, body: Bytes, wire: &Wire) -> (Reply, Duration) {
+        let mut llm = lock(&slot.llm);
+        let reply = llm.answer(body, wire, &self.tokens);
+        (reply, llm.wait)
     }
 
     /// Counts the tokens of a prompt.

@@ -62,13 +62,50 @@ fn shown_in(text: &str) -> Vec<(String, Cuts)> {
     }
     if let Some(label) = PREVIEW.find(text) {
         let body = &text[label.end()..];
-        let body = body.trim_end().trim_end_matches("</persisted-output>");
-        return head(body.trim_end().trim_end_matches("\n..."));
+        let body = body.split("\n</persisted-output>").next().unwrap_or(body);
+        let body = body.trim_end().trim_end_matches("\n...");
+        return head(&text_block(body).unwrap_or_else(|| body.to_owned()));
     }
     match BEFORE.find_iter(text).last() {
         Some(gap) => head(&text[..gap.start()]),
         None => Vec::new(),
     }
+}
+
+/// The text of a result that was saved as the JSON of its content blocks, pretty-printed: that of
+/// the first block, as far as it is there. `None` for what is no such JSON.
+fn text_block(json: &str) -> Option<String> {
+    let written = json
+        .trim_start()
+        .strip_prefix('[')?
+        .split_once("\"text\": \"")?
+        .1;
+    Some(json_text(written))
+}
+
+/// What stands in a line such as `"text": "…"`.
+pub(crate) fn text_line(line: &str) -> Option<String> {
+    let written = line.trim_start().strip_prefix("\"text\": \"")?;
+    Some(json_text(written))
+}
+
+/// Undoes the escapes of a JSON string up to its quote, or as far as it goes.
+fn json_text(written: &str) -> String {
+    let bytes = written.as_bytes();
+    let (mut end, mut at) = (0, 0);
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += match (bytes[at], bytes.get(at + 1)) {
+            (b'\\', Some(b'u')) => 6,
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        // A cut escape is not read.
+        if at <= bytes.len() {
+            end = at;
+        }
+    }
+    let end = written.floor_char_boundary(end);
+    serde_json::from_str(&format!("\"{}\"", &written[..end])).unwrap_or_default()
 }
 
 /// The places where an agent cut a text without saying where the rest is.
@@ -265,6 +302,11 @@ mod tests {
             &[("a\nb", false, true)],
         );
         check(
+            "<persisted-output>\nOutput too large (58.9KB). Full output saved to: /h/t.json\n\nPreview (first 2KB):\n[\n  {\n    \"type\": \"text\",\n    \"text\": \"a\\n\\\"b\\\n...\n</persisted-output>\n\n<system-reminder>\nx\n</system-reminder>",
+            "/h/t.json",
+            &[("a\n\"b", false, true)],
+        );
+        check(
             "a\nb\n\n...240 bytes truncated...\n\nThe tool call succeeded but the output was truncated. Full output saved to: /d/tool_1\nUse Grep to search the full content.",
             "/d/tool_1",
             &[("a\nb", false, true)],
@@ -279,6 +321,15 @@ mod tests {
         }
         let middle = format!("{0}Full output saved to: /a {0}", "x".repeat(3000));
         assert_eq!(SavedFile::parse(&middle), None);
+    }
+
+    #[test]
+    fn a_text_within_json_is_read_as_far_as_it_goes() {
+        let line = |line: &str| text_line(line).unwrap_or_default();
+        assert_eq!(line(r#"    "text": "a\n\u00e9\"b","#), "a\né\"b");
+        assert_eq!(line(r#""text": "a\u00e"#), "a");
+        assert_eq!(line(r#""text": "aé\"#), "aé");
+        assert_eq!(text_line(r#"  "type": "text","#), None);
     }
 
     #[test]

@@ -62,6 +62,8 @@ impl Subject {
 pub(crate) struct SeenCall<'v> {
     pub(crate) call: &'v Call,
     pub(crate) result: Option<&'v ToolText>,
+    /// Bytes of the messages behind the result.
+    behind: u64,
     /// Which turn of the model asks for it, from 0.
     turn: u64,
 }
@@ -71,7 +73,9 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
     let mut seen: Vec<SeenCall<'_>> = Vec::new();
     let mut turns = 0;
     let mut follows = false;
+    let mut behind: u64 = view.messages.iter().map(|item| item.message.bytes()).sum();
     for item in &view.messages {
+        behind -= item.message.bytes();
         let is_assistant = item.message.is_assistant();
         turns += u64::from(is_assistant && !follows);
         follows = is_assistant;
@@ -81,6 +85,7 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
                 seen.extend(calls.iter().map(|call| SeenCall {
                     call,
                     result: None,
+                    behind: 0,
                     turn: turns - 1,
                 }));
             }
@@ -91,6 +96,7 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
                     .find(|seen| seen.call.id == *call_id && seen.result.is_none());
                 if let Some(open) = open {
                     open.result = Some(result);
+                    open.behind = behind;
                 }
             }
         }
@@ -237,6 +243,8 @@ pub(crate) struct Entry<'v> {
     pub(crate) name: &'v str,
     /// Calls so far.
     pub(crate) attempts: u32,
+    /// Bytes of the messages behind the last result that shows something of it.
+    pub(crate) behind: u64,
     /// The last outcome that is one.
     pub(crate) outcome: Outcome<'v>,
 }
@@ -321,6 +329,7 @@ impl<'v> Seen<'v> {
                 subject,
                 name,
                 attempts: 0,
+                behind: 0,
                 outcome: Outcome::Nothing,
             });
             self.entries.len() - 1
@@ -328,6 +337,7 @@ impl<'v> Seen<'v> {
         let entry = &mut self.entries[index];
         entry.attempts += 1;
         let Some(result) = seen.result else { return };
+        entry.behind = seen.behind;
         match form_of(Some(seen.call), result) {
             Form::Error => {}
             Form::Whole | Form::Slice(_) => entry.outcome = Outcome::Text(result),
@@ -353,7 +363,11 @@ impl<'v> Seen<'v> {
         let Some(index) = self.by_reference.get(reference) else {
             return;
         };
-        let stored = match &mut self.entries[*index].outcome {
+        let entry = &mut self.entries[*index];
+        if seen.result.is_some_and(|result| result.form != Form::Error) {
+            entry.behind = seen.behind;
+        }
+        let stored = match &mut entry.outcome {
             Outcome::Stored(stored) => stored,
             Outcome::Filed(filed) => {
                 let answer = seen.result.filter(|result| result.form != Form::Error);

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use spill_scenario::{LlmFault, ModelSpec};
@@ -13,6 +14,7 @@ use crate::conversation::Message;
 use crate::error::BadRequest;
 use crate::faults::{Delivery, Faults, delivery_of, refusal_of};
 use crate::journal::LlmCallEntry;
+use crate::latency::time;
 use crate::model::{Action, Model};
 use crate::refusal::Refusal;
 use crate::reply::{Completion, Said, Usage};
@@ -34,6 +36,8 @@ pub(crate) struct LlmState {
     cache: PromptCache,
     known_results: HashSet<u128>,
     faults: Faults,
+    /// How long the server waits before it sends the last reply.
+    pub(crate) wait: Duration,
     pub(crate) journal: Vec<LlmCallEntry>,
     pub(crate) parsed_bytes: u64,
 }
@@ -57,6 +61,7 @@ impl LlmState {
             cache: PromptCache::default(),
             known_results: HashSet::new(),
             faults: Faults(Arc::clone(&run.faults)),
+            wait: Duration::ZERO,
             journal: Vec::new(),
             parsed_bytes: 0,
         }
@@ -83,6 +88,7 @@ impl LlmState {
         let prompt = Prefixes::new(&view, &self.costs, tokens);
         let mut entry = self.entry(call, &view);
         let reply = self.reply(&view, prompt, tokens, &mut entry);
+        self.wait = self.take_time(&view, &mut entry);
         self.journal.push(entry);
         self.last = Some(view);
         reply
@@ -177,6 +183,19 @@ impl LlmState {
                 }
             }
         }
+    }
+
+    /// Keeps the time of a call, where the model has a latency: all that it processed, and what it
+    /// waited for its turn. A call that is sent again waits as long.
+    fn take_time(&self, view: &View, entry: &mut LlmCallEntry) -> Duration {
+        let Some(latency) = self.spec.latency else {
+            return Duration::ZERO;
+        };
+        let draw = self.model.hash(view.turns(), "queue", 0);
+        let processed = entry.uncached_input_tokens + entry.cache_write_tokens;
+        let time = time(latency, draw, processed, entry.output_tokens);
+        entry.model_time_ms = Some(time.model_ms);
+        time.wait
     }
 
     /// The refusal of a request that is too large, or that a fault hits so.

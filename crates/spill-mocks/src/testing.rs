@@ -28,6 +28,8 @@ pub(crate) fn spec() -> ModelSpec {
         max_findings: 100,
         patterns: Vec::new(),
         composite: false,
+        recall: spill_scenario::defaults::RECALL.to_vec(),
+        latency: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The mock servers over real sockets: raw HTTP, and the official MCP client.
 
+#[path = "wire/clients.rs"]
+mod clients;
 #[path = "wire/dialects.rs"]
 mod dialects;
 #[path = "wire/eras.rs"]
@@ -63,6 +65,8 @@ fn run(run_id: &str) -> MockRun {
             max_findings: 20,
             patterns: Vec::new(),
             composite: false,
+            recall: spill_scenario::defaults::RECALL.to_vec(),
+            latency: None,
         }),
         profile: Profile::Selective,
         faults: Arc::from([]),

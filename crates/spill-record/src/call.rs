@@ -77,7 +77,7 @@ pub struct ToolCallRecord {
 }
 
 /// One LLM call of a run: a line of `calls.jsonl`. Ids, sizes and digests, never content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
     /// Version of the record format.
     pub schema: u32,
@@ -105,4 +105,7 @@ pub struct CallRecord {
     pub calls_tools: Vec<String>,
     /// The provider's finish reason, or the error code.
     pub finish_reason: String,
+    /// Time on the latency model's virtual clock; absent while no latency model is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_time_ms: Option<f64>,
 }

@@ -41,7 +41,8 @@ pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{
     ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
-    Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RulesRecord, Stage, Versions,
+    LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint, RulesRecord,
+    Stage, Versions,
 };
 pub use merge::{Difference, MergeError, Merged, merge};
 pub use prices::{Cost, ModelPrices, Money, Price, Prices};

@@ -152,12 +152,42 @@ pub struct ModelRecord {
     pub step_timeout_ms: u64,
     /// Time for one process.
     pub run_timeout_ms: u64,
+    /// How well the `forgetful` profile recalls; empty where the population has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recall: Vec<RecallPoint>,
+    /// How long answers take on a virtual clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyRecord>,
     /// Faults that the mock servers are to have, one a line; none in most plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
     /// How a run that they hit is to end; every run where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_end: Option<EndReason>,
+}
+
+/// How well a model recalls what stands so far back in its context.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecallPoint {
+    /// That far, in tokens.
+    pub tokens: u64,
+    /// Share that it recalls, from 0 to 1.
+    pub share: f64,
+}
+
+/// How long a simulated model takes to answer: these together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyRecord {
+    /// For each call.
+    pub overhead_ms: f64,
+    /// For each prompt token that the prompt cache does not have.
+    pub uncached_token_ms: f64,
+    /// For each token of the answer.
+    pub output_token_ms: f64,
+    /// The mean wait for a turn; each call's is drawn by its seed from an exponential distribution.
+    pub queue_ms: f64,
+    /// Share of this time that the mock server really waits; 0 for none.
+    pub sleep_scale: f64,
 }
 
 /// The acceptance rules' limits.

@@ -179,6 +179,7 @@ fn calls(run: &RunRecord) -> Vec<CallRecord> {
             new_results: Vec::new(),
             calls_tools: Vec::new(),
             finish_reason: "stop".to_owned(),
+            model_time_ms: None,
         })
         .collect()
 }

@@ -238,6 +238,15 @@ impl<'a> Cell<'a> {
         Durations::collect(succeeded.filter_map(|record| record.duration_ms))
     }
 
+    /// Times of the steps that succeeded on the latency model's clock; none without one.
+    pub(crate) fn model_times(&self) -> Durations {
+        let succeeded = self
+            .records
+            .iter()
+            .filter(|record| record.outcome == Outcome::Succeeded);
+        Durations::collect(succeeded.filter_map(|record| record.model_time_ms))
+    }
+
     /// Recorded runs, lost ones included, that wrote a file or let content out.
     pub(crate) fn leaking(&self) -> u64 {
         let leaks = |record: &&&RunRecord| {

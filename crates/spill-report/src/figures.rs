@@ -4,7 +4,7 @@ use spill_verdict::{amount, figure, grouped, percent, plain, share};
 
 use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
 use crate::chart::{Bar, Chart, draw};
-use crate::durations::{DEFINITION, PERCENTILES};
+use crate::durations::{DEFINITION, Durations, PERCENTILES};
 use crate::money::{
     against as against_money, amount_of_money, middle_of_money, of_cell, prices_words,
 };
@@ -61,6 +61,10 @@ pub(crate) fn figures(set: &RunSet, cells: &[Cell<'_>]) -> Vec<Figure> {
         quality(&lines),
         storing(&lines),
     ]);
+    if lines.iter().any(|line| line.cell.model_times().n() > 0) {
+        let place = figures.iter().position(|figure| figure.id == "durations");
+        figures.insert(place.unwrap_or(0), model_times(&lines));
+    }
     figures
 }
 
@@ -339,20 +343,39 @@ fn durations(lines: &[Line<'_>]) -> Figure {
         measured: true,
         chart: None,
         columns: vec!["n", "least", "p50", "p90", "p95", "p99", "most"],
-        rows: rows(lines, |line| {
-            let durations = line.cell.durations();
-            let range = durations.range_ms();
-            let mut cells = vec![grouped(durations.n())];
-            cells.push(range.map_or_else(nothing, |(least, _)| millis(least)));
-            cells.extend(PERCENTILES.map(|p| {
-                durations
-                    .percentile_ms(p)
-                    .map_or_else(|| "–".to_owned(), millis)
-            }));
-            cells.push(range.map_or_else(nothing, |(_, most)| millis(most)));
-            cells
-        }),
+        rows: percentiles(lines, |cell| cell.durations()),
     }
+}
+
+fn model_times(lines: &[Line<'_>]) -> Figure {
+    Figure {
+        id: "model-times",
+        title: "Model time of a step",
+        note: format!(
+            "What the model's answers of a step take together on the virtual clock of the scenario's \
+             latency model: an assumption, not a measurement. {DEFINITION}"
+        ),
+        measured: false,
+        chart: None,
+        columns: vec!["n", "least", "p50", "p90", "p95", "p99", "most"],
+        rows: percentiles(lines, |cell| cell.model_times()),
+    }
+}
+
+fn percentiles(lines: &[Line<'_>], pick: impl Fn(&Cell<'_>) -> Durations) -> Vec<Row> {
+    rows(lines, |line| {
+        let durations = pick(line.cell);
+        let range = durations.range_ms();
+        let mut cells = vec![grouped(durations.n())];
+        cells.push(range.map_or_else(nothing, |(least, _)| millis(least)));
+        cells.extend(PERCENTILES.map(|p| {
+            durations
+                .percentile_ms(p)
+                .map_or_else(|| "–".to_owned(), millis)
+        }));
+        cells.push(range.map_or_else(nothing, |(_, most)| millis(most)));
+        cells
+    })
 }
 
 fn success(lines: &[Line<'_>]) -> Figure {

@@ -60,6 +60,10 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         .collect();
     let sums = Sums::of(&calls, &seen.journal);
     let mut record = blank(identity);
+    let times = calls.iter().filter_map(|call| call.model_time_ms);
+    record.model_time_ms = times.fold(None, |sum: Option<f64>, time| {
+        Some(sum.unwrap_or(0.0) + time)
+    });
     fill_from_journal(&mut record, &sums);
     if let Some(finished) = &seen.finished {
         record.process_ms = Some(finished.wall.as_secs_f64() * 1000.0);
@@ -454,6 +458,7 @@ mod tests {
             new_results: Vec::new(),
             calls_tools: Vec::new(),
             finish_reason: "stop".to_owned(),
+            model_time_ms: None,
         }
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn call_record(run_id: &str, entry: &LlmCallEntry) -> CallRecord {
         new_results: entry.new_results.iter().map(tool_call_record).collect(),
         calls_tools: entry.calls_tools.clone(),
         finish_reason: entry.finish_reason.clone(),
+        model_time_ms: entry.model_time_ms,
     }
 }
 

@@ -15,6 +15,10 @@
 //! | `reading_budget_bytes` | 131072 | assumption, no published figure: four slices; as many bytes as the largest result that the shipped default leaves in the prompt. |
 //! | `population` | selective 0.6, diligent 0.3, hasty 0.1 | assumption, no published figure: reading what is needed is taken as the rule, answering from previews as the exception. The report shows the decision under each pure profile beside it. |
 //! | `max_findings` | 400 | assumption, no published figure: above the facts of any built-in input several times over, so that the bound stops echoing and not answering. |
+//! | `recall` | 4096: 0.966, 8192: 0.963, 16384: 0.952, 32768: 0.932, 65536: 0.870, 131072: 0.812 | assumption for `forgetful` alone: the average scores of GPT-4-1106-preview at these context lengths in RULER (Hsieh et al. 2024, <https://arxiv.org/abs/2404.06654>, table 3), taken as the share that is recalled at that distance; between the points straight in the logarithm of the distance, beyond them on in the last slope. |
+//! | `[model.latency]` | overhead 500, uncached token 0.1, output token 10, queue 0 | assumption, no published figure: the order of hosted models, 10,000 prompt tokens and 100 output tokens a second. No rule hangs on it. |
+
+use spill_record::{LatencyRecord, RecallPoint};
 
 use crate::scenario::Profile;
 
@@ -38,6 +42,29 @@ pub const POPULATION: [(Profile, f64); 3] = [
 ];
 /// Lines of the final answer at most.
 pub const MAX_FINDINGS: u64 = 400;
+
+/// What `forgetful` recalls of what stands so far back.
+pub const RECALL: [RecallPoint; 6] = {
+    const fn at(tokens: u64, share: f64) -> RecallPoint {
+        RecallPoint { tokens, share }
+    }
+    [
+        at(4_096, 0.966),
+        at(8_192, 0.963),
+        at(16_384, 0.952),
+        at(32_768, 0.932),
+        at(65_536, 0.870),
+        at(131_072, 0.812),
+    ]
+};
+/// What a scenario's `[model.latency]` takes for what it leaves out.
+pub const LATENCY: LatencyRecord = LatencyRecord {
+    overhead_ms: 500.0,
+    uncached_token_ms: 0.1,
+    output_token_ms: 10.0,
+    queue_ms: 0.0,
+    sleep_scale: 0.0,
+};
 
 /// The model's name as requests spell it.
 pub const MODEL_NAME: &str = "simulated-1";

@@ -50,5 +50,6 @@ pub use scenario::{
 };
 pub use served::{ServedInput, canary_seed, list_bytes};
 pub use spill_record::{
-    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, RulesRecord, Stage, parse_size,
+    Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, LatencyRecord, RecallPoint,
+    RulesRecord, Stage, parse_size,
 };

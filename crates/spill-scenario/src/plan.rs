@@ -350,7 +350,7 @@ pub fn sensitivity_runs(plan: &Plan) -> Vec<PlannedRun> {
                         && run.profile == profile.name()
                 })
             };
-            let missing = Profile::ALL.into_iter().filter(|profile| !drawn(*profile));
+            let missing = Profile::PURE.into_iter().filter(|profile| !drawn(*profile));
             for (repetition, profile) in (plan.record.repetitions..).zip(missing) {
                 let seed = seed_of(
                     plan.options.base_seed,

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use spill_record::{ConfigurationRecord, ConfigurationRole, ModelRecord, RulesRecord};
+use spill_record::{
+    ConfigurationRecord, ConfigurationRole, LatencyRecord, ModelRecord, RecallPoint, RulesRecord,
+};
 
 use crate::fault::{Expect, Fault, PlannedFault};
 use crate::input::{Input, Recipe};
@@ -14,11 +16,25 @@ pub enum Profile {
     Diligent,
     /// Answers from previews.
     Hasty,
+    /// Reads as `selective` does, and forgets what stands far back in the context: reads it once more,
+    /// and then reports less of it.
+    Forgetful,
+    /// Reads as `selective` does, and then repeats its last calls in place of an answer.
+    Loopy,
 }
 
 impl Profile {
     /// All profiles, in the order in which a population is drawn from.
-    pub const ALL: [Self; 3] = [Self::Selective, Self::Diligent, Self::Hasty];
+    pub const ALL: [Self; 5] = [
+        Self::Selective,
+        Self::Diligent,
+        Self::Hasty,
+        Self::Forgetful,
+        Self::Loopy,
+    ];
+    /// The profiles whose decision stands beside every verdict: the ways to deal with a stored result.
+    /// The others add a weakness to the first of them.
+    pub const PURE: [Self; 3] = [Self::Selective, Self::Diligent, Self::Hasty];
 
     /// The profile's name as files and reports spell it.
     #[must_use]
@@ -27,6 +43,8 @@ impl Profile {
             Self::Selective => "selective",
             Self::Diligent => "diligent",
             Self::Hasty => "hasty",
+            Self::Forgetful => "forgetful",
+            Self::Loopy => "loopy",
         }
     }
 
@@ -60,6 +78,10 @@ pub struct ModelSpec {
     pub patterns: Vec<String>,
     /// Whether the diffs of a review are asked for with one call of a composite tool.
     pub composite: bool,
+    /// How well `forgetful` recalls what stands so many tokens back; distances ascend.
+    pub recall: Vec<RecallPoint>,
+    /// How long its answers take on a virtual clock; `None` keeps no time.
+    pub latency: Option<LatencyRecord>,
 }
 
 impl ModelSpec {
@@ -207,6 +229,12 @@ impl Scenario {
             iteration_limit: self.limits.iteration_limit,
             step_timeout_ms: self.limits.step_timeout_ms,
             run_timeout_ms: self.limits.run_timeout_ms,
+            recall: if self.model.population.contains_key(&Profile::Forgetful) {
+                self.model.recall.clone()
+            } else {
+                Vec::new()
+            },
+            latency: self.model.latency,
             faults: self.faults.iter().map(Fault::describe).collect(),
             expected_end: self.expect.map(|expect| expect.end_reason),
         }

@@ -277,3 +277,66 @@ fn errors_and_cut_results_are_asked_for_once_more() {
         "I found no sections or key sentences.",
     );
 }
+
+fn with_recall(points: &[(u64, f64)]) -> spill_scenario::ModelSpec {
+    let point = |(tokens, share): &(u64, f64)| spill_scenario::RecallPoint {
+        tokens: *tokens,
+        share: *share,
+    };
+    spill_scenario::ModelSpec {
+        recall: points.iter().map(point).collect(),
+        ..spec()
+    }
+}
+
+fn played(profile: Profile, spec: spill_scenario::ModelSpec) -> (Vec<Vec<String>>, String) {
+    let run = mock_run(review(), profile, spec);
+    play(&run, &mut Agent::new(&run, usize::MAX))
+}
+
+#[test]
+fn a_model_that_recalls_everything_is_a_selective_one() {
+    let forgetful = played(Profile::Forgetful, with_recall(&[(1, 1.0)]));
+    assert_eq!(forgetful, played(Profile::Selective, spec()));
+}
+
+#[test]
+fn a_forgetful_model_asks_once_more_for_what_is_far_back_and_loses_the_rest() {
+    let fades = with_recall(&[(1, 0.9), (64, 0.0)]);
+    let (turns, answer) = played(Profile::Forgetful, fades.clone());
+    let (selective, whole) = played(Profile::Selective, spec());
+    let calls: Vec<&String> = turns.iter().flatten().collect();
+    let times = |call: &String| calls.iter().filter(|other| **other == call).count();
+    let most = calls.iter().map(|call| times(call)).max();
+    assert_eq!(most, Some(2), "{calls:?}");
+    assert!(turns.len() > selective.len());
+    let findings = |answer: &str| -> Vec<String> {
+        let lines = answer.lines().filter(|line| line.starts_with("- "));
+        lines.map(str::to_owned).collect()
+    };
+    let (kept, all) = (findings(&answer), findings(&whole));
+    assert!(kept.len() < all.len(), "{answer}");
+    assert!(kept.iter().all(|line| all.contains(line)), "{answer}");
+    assert_eq!(played(Profile::Forgetful, fades), (turns, answer));
+}
+
+#[test]
+fn a_loopy_model_repeats_its_last_calls_and_never_answers() {
+    let run = mock_run(review(), Profile::Loopy, spec());
+    let mut agent = Agent::new(&run, usize::MAX);
+    let mut asked: Vec<Vec<String>> = Vec::new();
+    for _ in 0..30 {
+        let view = View::parse(agent.body().as_bytes()).expect("a request");
+        let Action::Call(calls) = respond(&view, &run) else {
+            panic!("an answer after {} turns", asked.len());
+        };
+        let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
+        assert!(asked.iter().flatten().all(|known| !ids.contains(known)));
+        asked.push(ids);
+        agent.take(&calls);
+    }
+    // Without a call to repeat there is nothing but an answer.
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Go."}]}"#;
+    let view = View::parse(body.as_bytes()).expect("a request");
+    assert!(matches!(respond(&view, &run), Action::Answer(_)));
+}

@@ -459,3 +459,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn calls_take_time_on_the_models_own_clock() {
+    let spec = spill_scenario::ModelSpec {
+        latency: Some(spill_scenario::LatencyRecord {
+            overhead_ms: 100.0,
+            uncached_token_ms: 1.0,
+            output_token_ms: 1000.0,
+            queue_ms: 0.0,
+            sleep_scale: 0.5,
+        }),
+        ..spec()
+    };
+    let run = mock_run(review(), Profile::Selective, spec);
+    let mut state = LlmState::new(&run, Arc::default());
+    let body = &bodies(&run, usize::MAX)[0];
+    state.answer(body.clone().into(), &Wire::default(), &counter());
+    let entry = &state.journal[0];
+    #[expect(clippy::cast_precision_loss, reason = "few tokens")]
+    let expected = 100.0 + (entry.uncached_input_tokens + 1000 * entry.output_tokens) as f64;
+    assert_eq!(entry.model_time_ms, Some(expected));
+    assert_eq!(state.wait.as_secs_f64(), expected * 0.5 / 1000.0);
+}

@@ -85,6 +85,7 @@ pub(crate) fn calls_of(run: &RunRecord, names: &Names<'_>) -> Vec<CallRecord> {
             new_results,
             calls_tools: vec![names.tool.to_owned()],
             finish_reason: names.finish.to_owned(),
+            model_time_ms: None,
         }
     });
     calls.collect()

@@ -10,6 +10,7 @@ use super::faults::{expect, faults};
 use super::inputs::{self, Folder};
 use super::raw::{RawLimits, RawModel, RawRules, RawScenario, Size};
 use super::source::nearest;
+use super::time::{latency, recall};
 use crate::defaults;
 use crate::error::ScenarioError;
 use crate::input::Recipe;
@@ -161,6 +162,8 @@ fn model(source: &SourceText<'_>, raw: &RawModel, recipe: Recipe) -> Checked<Mod
         max_findings: number(&raw.max_findings, "max_findings", defaults::MAX_FINDINGS)?,
         patterns,
         composite: composite(source, raw, recipe)?,
+        recall: recall(source, raw.recall.as_ref())?,
+        latency: latency(source, raw.latency.as_ref())?,
     })
 }
 

@@ -7,6 +7,7 @@ mod inputs;
 mod policy;
 mod raw;
 mod source;
+mod time;
 
 use std::ops::Range;
 

@@ -81,6 +81,18 @@ pub(super) struct RawModel {
     #[serde(default)]
     pub(super) patterns: Vec<Spanned<String>>,
     pub(super) composite: Option<Spanned<bool>>,
+    pub(super) recall: Option<Spanned<Vec<(u64, f64)>>>,
+    pub(super) latency: Option<RawLatency>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLatency {
+    pub(super) overhead_ms: Option<Spanned<f64>>,
+    pub(super) uncached_token_ms: Option<Spanned<f64>>,
+    pub(super) output_token_ms: Option<Spanned<f64>>,
+    pub(super) queue_ms: Option<Spanned<f64>>,
+    pub(super) sleep_scale: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

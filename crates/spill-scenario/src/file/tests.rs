@@ -622,7 +622,7 @@ fn the_table_of_defaults_is_the_same_in_both_places() {
             .filter_map(|line| line.strip_prefix(prefix))
             .filter(|line| {
                 line.starts_with("| `")
-                    && ["http", "no published figure", "transcripts"]
+                    && ["https://", "no published figure", "transcripts"]
                         .iter()
                         .any(|source| line.contains(source))
             })
@@ -630,7 +630,7 @@ fn the_table_of_defaults_is_the_same_in_both_places() {
             .collect()
     };
     let in_module = rows(module, "//! ");
-    assert_eq!(in_module.len(), 8);
+    assert_eq!(in_module.len(), 10);
     assert_eq!(rows(readme, ""), in_module);
     let population = defaults::POPULATION
         .map(|(profile, share)| format!("{} {share}", profile.name()))
@@ -700,4 +700,34 @@ fn faults_of_a_pair_are_those_of_its_repetition_and_seed() {
         record.faults[1],
         "llm call 3 x20: rate_limit, repetition 1, ends as model_error"
     );
+}
+
+#[test]
+fn times_and_curves_that_are_none() {
+    let lines = [
+        table("[model.latency]\noverhead_ms = -1.0"),
+        table("[model.latency]\nsleep_scale = 2.0"),
+        table("[model.latency]\noverhead = 1.0"),
+        table("[model]\nrecall = []"),
+        table("[model]\nrecall = [[10, 0.5], [10, 0.4]]"),
+        table("[model]\nrecall = [[10, 1.5]]"),
+        table("[model]\npopulation = { forgetfull = 1.0 }"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn a_latency_table_takes_the_defaults_for_what_it_leaves_out() {
+    let text = format!("{PLAIN}\n[model.latency]\nqueue_ms = 7.0\n");
+    let scenario = load_text(text).expect("a scenario");
+    let expected = spill_record::LatencyRecord {
+        queue_ms: 7.0,
+        ..defaults::LATENCY
+    };
+    assert_eq!(scenario.model.latency, Some(expected));
+    assert_eq!(load_text(PLAIN).expect("a scenario").model.latency, None);
+    let habits = checked_in("habits.toml");
+    assert_eq!(habits.model.recall, defaults::RECALL);
+    assert!(habits.model_record().latency.is_some());
+    assert_eq!(checked_in("review.toml").model_record().recall, []);
 }

@@ -232,6 +232,8 @@ fn model(scenario: &str) -> ModelRecord {
         iteration_limit: 40,
         step_timeout_ms: 20_000,
         run_timeout_ms: 30_000,
+        recall: Vec::new(),
+        latency: None,
         faults: Vec::new(),
         expected_end: None,
     }

@@ -92,6 +92,21 @@ fn seeds_draw_faults() {
     check("seeded", 10);
 }
 
+/// A scenario can expect an end without any fault.
+#[test]
+fn a_model_that_repeats_itself_ends_at_the_limit() {
+    let (_, records) = run("scenarios/faults/loopy.toml");
+    assert_eq!(records.len(), 4);
+    for record in &records {
+        assert_eq!(
+            record["end_reason"], "iteration_limit",
+            "{}",
+            record["error"]
+        );
+        assert_eq!(record["iterations"], 12);
+    }
+}
+
 /// A run that ends otherwise than its scenario expects is loud: exit 5, and the record says why.
 #[test]
 fn another_end_than_expected_is_no_evidence() {

@@ -47,7 +47,9 @@ fn every_scenario_file_of_the_repository_gives_a_plan() {
         "policies",
         "policies-document",
         "records",
+        "habits",
         "faults/hung",
+        "faults/loopy",
         "faults/seeded",
         "faults/tool-sizes",
     ] {
