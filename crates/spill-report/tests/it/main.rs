@@ -9,4 +9,7 @@ mod csv_files;
 mod hostile;
 mod html;
 mod money;
+mod replay;
+#[path = "../../../spill-verdict/tests/it/replay_builder.rs"]
+mod replay_builder;
 mod run_pages;

@@ -4,5 +4,7 @@ mod builder;
 mod completeness;
 mod ladder;
 mod laws;
+mod replay;
+mod replay_builder;
 mod rules;
 mod text;
