@@ -22,7 +22,7 @@ if command -v python3 >/dev/null && command -v zstd >/dev/null; then
         echo "NOT RUN: savings on SWE-agent trajectories ($traces/swe-agent is not there)"
     fi
     if [ -d "$traces/mini-swe-agent" ]; then
-        python3 crates/spill-traces/checks/counted_tokens.py "$traces/mini-swe-agent" || failed=1
+        python3 crates/spill-traces/checks/counted_tokens.py "$traces/mini-swe-agent" ./target/release/spillgate || failed=1
     else
         echo "NOT RUN: counted against recorded tokens ($traces/mini-swe-agent is not there)"
     fi

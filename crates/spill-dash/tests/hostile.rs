@@ -64,6 +64,7 @@ fn call(run: &RunRecord, text: &str) -> CallRecord {
         new_results: Vec::new(),
         calls_tools: vec![text.to_owned()],
         finish_reason: text.to_owned(),
+        model_time_ms: None,
     }
 }
 

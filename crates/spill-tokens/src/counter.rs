@@ -73,19 +73,22 @@ impl TokenCounter {
 
     /// Counts the parts of a text one by one and remembers them: a slice of a known text is mostly made of known lines.
     pub fn measure(&self, text: &str) -> Measured {
-        let mut parts = Vec::new();
-        let mut unknown = Vec::new();
-        let mut known = self.known();
+        let mut hashes = Vec::new();
         let mut at = 0;
         while at < text.len() {
             let end = at + self.tokenizer.first_part(&text[at..]);
-            let hash = xxh3_128(&text.as_bytes()[at..end]);
-            let count = known.get(hash);
-            if count.is_none() {
-                unknown.push((parts.len(), hash, at..end));
-            }
-            parts.push((end, count.unwrap_or(0)));
+            hashes.push((xxh3_128(&text.as_bytes()[at..end]), at..end));
             at = end;
+        }
+        let mut parts = Vec::with_capacity(hashes.len());
+        let mut unknown = Vec::new();
+        let mut known = self.known();
+        for (index, (hash, range)) in hashes.into_iter().enumerate() {
+            let count = known.get(hash);
+            parts.push((range.end, count.unwrap_or(0)));
+            if count.is_none() {
+                unknown.push((index, hash, range));
+            }
         }
         drop(known);
         let mut new = HashMap::new();

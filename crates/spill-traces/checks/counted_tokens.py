@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the tokens that a replay counts against those that providers recorded, call by call in sum, for mini-swe-agent files.
 
-usage: counted_tokens.py FOLDER
+usage: counted_tokens.py FOLDER SPILLGATE
 
 The recorded ones are those of the provider's own tokenizer (DeepSeek's in the public files), the counted ones o200k_base over
 the recorded messages alone: no chat template, no tool schemas. So they agree within a band, not within 2 %; what must hold is
@@ -10,7 +10,6 @@ code 1 when a file leaves the band.
 """
 import csv
 import glob
-import os
 import statistics
 import subprocess
 import sys
@@ -20,8 +19,7 @@ SPREAD = 0.05
 
 
 def main():
-    folder = sys.argv[1]
-    program = os.path.join("target", "release", "spillgate")
+    folder, program = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as out:
         done = subprocess.run(
             [program, "replay", folder, "--out", out, "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -29,7 +27,7 @@ def main():
         if done.returncode != 0:
             print("replay ended with", done.returncode)
             sys.exit(1)
-        (path,) = glob.glob(os.path.join(out, "*", "sessions.csv"))
+        (path,) = glob.glob(f"{out}/*/sessions.csv")
         with open(path, newline="") as file:
             rows = [row for row in csv.DictReader(file) if row["counted_input_tokens"]]
     by_model = {}

@@ -12,4 +12,7 @@ mod hostile;
 mod html;
 mod money;
 mod outputs;
+mod replay;
+#[path = "../../../spill-verdict/tests/it/replay_builder.rs"]
+mod replay_builder;
 mod run_pages;

@@ -6,6 +6,8 @@ mod ladder;
 mod laws;
 mod live;
 mod planted;
+mod replay;
+mod replay_builder;
 mod rules;
 mod standing;
 mod sweeps;

@@ -175,6 +175,7 @@ fn documents_point_at_what_is_there() {
         "docs/containers.md",
         "docs/embedding.md",
         "scenarios/README.md",
+        "docs/replay.md",
     ] {
         let path = repository().join(document);
         let text = fs::read_to_string(&path).unwrap();
