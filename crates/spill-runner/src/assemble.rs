@@ -17,7 +17,7 @@ use crate::expected::Expected;
 use crate::process::Finished;
 use crate::score::{Score, score};
 use crate::step_result::StepResult;
-use crate::watch::{LEAK_CHECK, Traces};
+use crate::watch::{CONFINED_LEAK_CHECK, LEAK_CHECK, Traces};
 
 /// What a run is known by before it starts.
 pub(crate) struct Identity<'a> {
@@ -70,6 +70,9 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         if let Some(report) = &finished.report {
             record.peak_rss_bytes = Some(report.peak_rss_bytes);
             record.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
+            if report.confined {
+                CONFINED_LEAK_CHECK.clone_into(&mut record.leak_check);
+            }
         }
     }
     let mut fault = None;

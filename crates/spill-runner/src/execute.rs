@@ -394,6 +394,7 @@ impl Worker {
                 .subject
                 .command(&options.spillgate, &["--job".into(), job.into()]),
             env: &process::filled(env, &dirs, planned.seed),
+            confined: options.subject == Subject::BuiltIn,
             timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
         };
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {

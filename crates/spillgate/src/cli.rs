@@ -447,6 +447,9 @@ pub(crate) struct LaunchArgs {
     /// Where the report goes
     #[arg(long, value_name = "FILE")]
     pub(crate) report: PathBuf,
+    /// A folder that the command may write in; with one, it may write nowhere else
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
