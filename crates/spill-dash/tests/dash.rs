@@ -153,6 +153,7 @@ fn call(run: &PlannedRun) -> CallRecord {
         new_results: Vec::new(),
         calls_tools: Vec::new(),
         finish_reason: "stop".to_owned(),
+        model_time_ms: None,
     }
 }
 
