@@ -93,7 +93,7 @@ pub(super) fn page(
         gates: judgement
             .gates
             .iter()
-            .map(|gate| (Badge::of(gate.state), plain(&gate.line())))
+            .map(|gate| (Badge::of(gate.state), plain(&gate.figure_line())))
             .collect(),
         advice: advice_table(&judgement.advice),
         savings_chart: curve::savings(record, all, &lines, basis),

@@ -6,7 +6,7 @@ use spill_record::{CellPlan, ReplayRecord, ReplaySums, parse_size};
 
 use super::figure::{Observed, ReplayFigure};
 use super::table::variant_words;
-use crate::words::{figure, figure_beside};
+use crate::words::{figure_beside, grouped};
 
 /// The threshold that is meant where none is named: the shipped one.
 const SHIPPED_BYTES: u64 = 131_072;
@@ -271,20 +271,26 @@ impl Gate {
 }
 
 impl GateVerdict {
-    /// One line: the expression, what became of it, the figure.
+    /// One line: what became of it, the expression, the figure.
     #[must_use]
     pub fn line(&self) -> String {
+        let state = self.state.as_str().replace('_', " ");
+        format!("{state} {}", self.figure_line())
+    }
+
+    /// The expression and the figure.
+    #[must_use]
+    pub fn figure_line(&self) -> String {
         let unit = if self.gate.ends_with('%') { " %" } else { "" };
         let observed = match self.observed {
             Some(value) => format!("{}{unit}", figure_beside(value, self.limit)),
             None => "not known".to_owned(),
         };
         format!(
-            "{} {}: {observed} ({}; n = {})",
-            self.state.as_str().replace('_', " "),
+            "{}: {observed} ({}; n = {})",
             self.gate,
             self.words,
-            figure(self.sessions as f64),
+            grouped(self.sessions),
         )
     }
 }
