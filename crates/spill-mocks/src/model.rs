@@ -352,11 +352,9 @@ fn filed<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'s
 /// its format; all else always.
 fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     match subject {
-        Subject::List
-        | Subject::Diffs
-        | Subject::Diff
-        | Subject::Document
-        | Subject::Recorded => return true,
+        Subject::List | Subject::Diffs | Subject::Diff | Subject::Document | Subject::Recorded => {
+            return true;
+        }
         Subject::Rows | Subject::Csv | Subject::Log => return entry.format == Some(subject),
         Subject::File => {}
     }

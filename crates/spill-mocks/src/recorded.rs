@@ -48,7 +48,9 @@ impl RecordedTools {
             .map(|name| {
                 tool(
                     &format!("{RECORDED_PREFIX}{name}"),
-                    &format!("Returns what {name} returned to the recorded agent for these arguments"),
+                    &format!(
+                        "Returns what {name} returned to the recorded agent for these arguments"
+                    ),
                     Value::Object(arguments.remove(name).unwrap_or_default()),
                     &[],
                 )
@@ -117,8 +119,14 @@ mod tests {
             .expect("an array")
             .iter()
             .map(|tool| {
-                let properties = tool["inputSchema"]["properties"].as_object().expect("an object");
-                format!("{} {:?}", tool["name"], properties.keys().collect::<Vec<_>>())
+                let properties = tool["inputSchema"]["properties"]
+                    .as_object()
+                    .expect("an object");
+                format!(
+                    "{} {:?}",
+                    tool["name"],
+                    properties.keys().collect::<Vec<_>>()
+                )
             })
             .collect();
         assert_eq!(
@@ -134,7 +142,11 @@ mod tests {
     #[test]
     fn an_error_names_what_was_called_and_is_bounded() {
         let long = format!(r#"{{"path":"{}"}}"#, "x".repeat(QUOTED_BYTES));
-        let script = [call("cat", &long), call("cat", r#"{"path":"a"}"#), call("ls", "{}")];
+        let script = [
+            call("cat", &long),
+            call("cat", r#"{"path":"a"}"#),
+            call("ls", "{}"),
+        ];
         let said = no_such_call("cat", &script);
         assert_eq!(
             said,

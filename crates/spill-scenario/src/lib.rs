@@ -26,6 +26,8 @@ mod input;
 mod plan;
 mod real;
 mod recorded;
+mod recorded_facts;
+mod recorded_text;
 mod regular_file;
 mod repository;
 mod scenario;
@@ -48,6 +50,8 @@ pub use real::{from_document, from_repository};
 pub use recorded::{
     OCCURRENCE, RECORDED_PREFIX, RecordedCall, recorded_key, recorded_tool, recorded_tool_name,
 };
+pub use recorded_facts::{RecordedFacts, recorded_facts};
+pub use recorded_text::RecordedScenario;
 pub use scenario::{
     Configuration, DEFAULT_POLICY, DEFAULT_STORE, Limits, ModelSpec, Profile, STATE_PLACEHOLDER,
     Scenario,

@@ -94,7 +94,9 @@ fn sorted(value: &Value) -> Value {
 /// Makes a tool's name that can be served: other characters become `_`, 40 bytes at most.
 #[must_use]
 pub fn recorded_tool_name(name: &str) -> String {
-    let kept = name.chars().map(|one| if is_plain(one) { one } else { '_' });
+    let kept = name
+        .chars()
+        .map(|one| if is_plain(one) { one } else { '_' });
     let kept: String = kept.take(TOOL_NAME_BYTES).collect();
     if kept.is_empty() {
         "tool".to_owned()
@@ -181,7 +183,10 @@ impl Known {
             ));
         }
         if call.turn < self.turn {
-            return Err(format!("turn {} stands behind turn {}", call.turn, self.turn));
+            return Err(format!(
+                "turn {} stands behind turn {}",
+                call.turn, self.turn
+            ));
         }
         self.turn = call.turn;
         if !self.ids.insert(call.id.clone()) {
@@ -210,9 +215,18 @@ mod tests {
     fn a_key_is_of_tool_and_arguments_whatever_their_order() {
         let key = |tool: &str, json: &str| recorded_key(tool, &serde_json::from_str(json).unwrap());
         let plain = key("a", r#"{"x":1,"y":{"p":[{"b":2,"a":1}],"q":2}}"#);
-        assert_eq!(key("a", r#"{"y":{"q":2,"p":[{"a":1,"b":2}]},"x":1}"#), plain);
-        assert_ne!(key("b", r#"{"x":1,"y":{"p":[{"b":2,"a":1}],"q":2}}"#), plain);
-        assert_ne!(key("a", r#"{"x":"1","y":{"p":[{"b":2,"a":1}],"q":2}}"#), plain);
+        assert_eq!(
+            key("a", r#"{"y":{"q":2,"p":[{"a":1,"b":2}]},"x":1}"#),
+            plain
+        );
+        assert_ne!(
+            key("b", r#"{"x":1,"y":{"p":[{"b":2,"a":1}],"q":2}}"#),
+            plain
+        );
+        assert_ne!(
+            key("a", r#"{"x":"1","y":{"p":[{"b":2,"a":1}],"q":2}}"#),
+            plain
+        );
         assert_eq!(key("a", "null"), key("a", "{}"));
     }
 
@@ -222,7 +236,10 @@ mod tests {
         assert_eq!(recorded_tool("mcp__x__recorded_Bash"), Some("Bash"));
         assert_eq!(recorded_tool("recorded_recorded_x"), Some("recorded_x"));
         assert_eq!(recorded_tool("Bash"), None);
-        assert_eq!(recorded_tool_name("../../etc/pass wd\u{202e}\0"), "______etc_pass_wd__");
+        assert_eq!(
+            recorded_tool_name("../../etc/pass wd\u{202e}\0"),
+            "______etc_pass_wd__"
+        );
         assert_eq!(recorded_tool_name(""), "tool");
         assert_eq!(recorded_tool_name(&"é".repeat(99)).len(), 40);
     }
@@ -244,7 +261,9 @@ mod tests {
     #[test]
     fn a_file_of_calls_is_checked_line_by_line() {
         let line = |id: &str, turn: u64, tool: &str, arguments: &str| {
-            format!(r#"{{"id":"{id}","turn":{turn},"tool":"{tool}","arguments":{arguments},"result":"r\u0000"}}"#)
+            format!(
+                r#"{{"id":"{id}","turn":{turn},"tool":"{tool}","arguments":{arguments},"result":"r\u0000"}}"#
+            )
         };
         let first = line("1", 1, "a", "{}");
         check(&format!("{first}\n\n{}\n", line("2", 1, "b", "{}")), Ok(2));

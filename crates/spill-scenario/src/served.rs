@@ -270,7 +270,11 @@ impl ServedInput {
             parts.push(name);
             parts.push(text);
         }
-        let turns: Vec<String> = self.script.iter().map(|call| call.turn.to_string()).collect();
+        let turns: Vec<String> = self
+            .script
+            .iter()
+            .map(|call| call.turn.to_string())
+            .collect();
         for (call, turn) in self.script.iter().zip(&turns) {
             parts.push(&call.id);
             parts.push(turn);

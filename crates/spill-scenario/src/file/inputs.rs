@@ -118,7 +118,7 @@ pub(super) fn input(
         data,
         facts,
         facts_origin: origin,
-        notes: Vec::new(),
+        notes: raw.notes.clone(),
     })
 }
 
