@@ -50,7 +50,7 @@ pub use real::{from_document, from_repository};
 pub use recorded::{
     OCCURRENCE, RECORDED_PREFIX, RecordedCall, recorded_key, recorded_tool, recorded_tool_name,
 };
-pub use recorded_facts::{RecordedFacts, recorded_facts};
+pub use recorded_facts::{RecordedFacts, Words, recorded_facts};
 pub use recorded_text::RecordedScenario;
 pub use scenario::{
     Configuration, DEFAULT_POLICY, DEFAULT_STORE, Limits, ModelSpec, Profile, STATE_PLACEHOLDER,

@@ -25,28 +25,73 @@ const BESIDE_LEAST: usize = 4;
 /// Matches of a pattern in all results together at most: more would be an echo, not an answer.
 const MAX_MATCHES: usize = 20;
 
-/// What of an answer stems from results.
+/// What the recorded model said at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words<'t> {
+    /// The text.
+    pub text: &'t str,
+    /// Calls whose results it had by then: the first so many.
+    pub after_calls: usize,
+}
+
+/// What of a model's words stems from results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedFacts {
-    /// The facts, in the order of the answer.
+    /// The facts, those of the last words first.
     pub facts: Vec<Fact>,
     /// Regular expressions that find them where they stand, and hold none of them.
     pub patterns: Vec<String>,
     /// Strings that stem from results and that no pattern tells apart from the text around them.
     pub without_place: u64,
+    /// Whether the last words alone hold none, so that they are of all that the model said.
+    pub of_all_words: bool,
 }
 
-/// Finds the facts of `answer`; `said` is what the recorded model was told: system message, task, later messages.
+/// Finds the facts of what a recorded model said, in the order in which it did: those of its last words, or else of all of
+/// them. `told` is what it was told: system message, task, later messages.
 #[must_use]
-pub fn recorded_facts(answer: &str, said: &[&str], calls: &[RecordedCall]) -> RecordedFacts {
+pub fn recorded_facts(words: &[Words<'_>], told: &[&str], calls: &[RecordedCall]) -> RecordedFacts {
+    let Some((last, earlier)) = words.split_last() else {
+        return RecordedFacts::default();
+    };
+    let of_last = facts_of(strings_of(last.text), words, told, calls);
+    if !of_last.facts.is_empty() {
+        return of_last;
+    }
+    let mut known = HashSet::new();
+    let strings = earlier
+        .iter()
+        .rev()
+        .flat_map(|words| strings_of(words.text));
+    let strings = strings
+        .filter(|string| known.insert(*string))
+        .take(MAX_STRINGS);
+    let of_all = facts_of(strings.collect(), words, told, calls);
+    RecordedFacts {
+        of_all_words: !of_all.facts.is_empty(),
+        without_place: of_last.without_place + of_all.without_place,
+        ..of_all
+    }
+}
+
+fn facts_of(
+    strings: Vec<&str>,
+    words: &[Words<'_>],
+    told: &[&str],
+    calls: &[RecordedCall],
+) -> RecordedFacts {
     let arguments: Vec<String> = calls
         .iter()
         .map(|call| texts_of(&call.arguments).join("\n"))
         .collect();
-    let mut strings: Vec<(&str, Site)> = strings_of(answer)
+    let mut strings: Vec<(&str, Site)> = strings
         .into_iter()
-        .filter(|string| !said.iter().any(|text| text.contains(string)))
-        .filter_map(|string| Some((string, site_of(string, calls, &arguments)?)))
+        .filter(|string| !told.iter().any(|text| text.contains(string)))
+        .filter_map(|string| {
+            let first = words.iter().find(|words| words.text.contains(string))?;
+            let had = first.after_calls.min(calls.len());
+            Some((string, site_of(string, &calls[..had], &arguments)?))
+        })
         .collect();
     let all: Vec<&str> = strings.iter().map(|(string, _)| *string).collect();
     strings.retain(|(string, _)| {
@@ -260,6 +305,10 @@ fn shape(string: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn after(text: &str, after_calls: usize) -> Words<'_> {
+        Words { text, after_calls }
+    }
+
     fn call(id: &str, arguments: &str, result: &str) -> RecordedCall {
         RecordedCall {
             id: id.to_owned(),
@@ -284,7 +333,7 @@ mod tests {
             .zip(1..)
             .map(|((arguments, result), id)| call(&format!("{id}"), arguments, result))
             .collect();
-        let found = recorded_facts(answer, said, &calls);
+        let found = recorded_facts(&[after(answer, calls.len())], said, &calls);
         let shown: Vec<_> = found
             .facts
             .iter()
@@ -357,7 +406,7 @@ mod tests {
         // Nothing tells the string apart: it is no fact.
         let many = "abc1\n".repeat(30);
         let calls = [call("1", "{}", &many)];
-        let found = recorded_facts("abc1 def", &[], &calls);
+        let found = recorded_facts(&[after("abc1 def", 1)], &[], &calls);
         assert_eq!((found.facts.len(), found.without_place), (0, 1));
     }
 
@@ -367,7 +416,33 @@ mod tests {
             .map(|n| format!("key{n:04}x = value-{n:04}\n"))
             .collect();
         let answer: String = (0..1000).map(|n| format!("value-{n:04} ")).collect();
-        let found = recorded_facts(&answer, &[], &[call("1", "{}", &lines)]);
+        let found = recorded_facts(&[after(&answer, 1)], &[], &[call("1", "{}", &lines)]);
         assert_eq!(found.facts.len(), MAX_FACTS);
+    }
+
+    #[test]
+    fn where_the_last_words_hold_no_fact_all_words_count() {
+        let calls = [
+            call("1", "{}", "the disk is disk_77\n"),
+            call("2", "{}", "its state is state_88, its owner owner_99\n"),
+        ];
+        let facts = |words: &[Words<'_>]| {
+            let found = recorded_facts(words, &[], &calls);
+            let facts = found.facts.into_iter().map(|fact| fact.expect);
+            (facts.collect::<Vec<_>>(), found.of_all_words)
+        };
+        // `owner_99` was said before a result showed it: the model's own.
+        let start = after("I look for owner_99", 0);
+        let middle = after("it is disk_77", 1);
+        let late = after("state_88 it is, of owner_99", 2);
+        let both = vec!["state_88".to_owned(), "disk_77".to_owned()];
+        assert_eq!(
+            facts(&[start, middle, late, after("done", 2)]),
+            (both, true)
+        );
+        let one = vec!["state_88".to_owned()];
+        assert_eq!(facts(&[start, middle, late]), (one, false));
+        assert_eq!(facts(&[start]), (Vec::new(), false));
+        assert_eq!(facts(&[]), (Vec::new(), false));
     }
 }

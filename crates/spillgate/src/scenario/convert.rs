@@ -9,7 +9,8 @@ use spill_scenario::defaults::{
     ITERATION_LIMIT, MAX_DOCUMENT_BYTES, MAX_RECORDED_BYTES, MAX_RECORDED_CALLS,
 };
 use spill_scenario::{
-    OCCURRENCE, RecordedCall, RecordedScenario, recorded_facts, recorded_key, recorded_tool_name,
+    OCCURRENCE, RecordedCall, RecordedFacts, RecordedScenario, Words, recorded_facts, recorded_key,
+    recorded_tool_name,
 };
 use spill_traces::{BoundaryKind, Completeness, Origin, Piece, Role, ToolResult, Transcript};
 
@@ -61,20 +62,17 @@ pub(crate) fn recording(found: &Found, name: &str, calls_file: &str) -> anyhow::
     let system = bounded(said.system.clone(), NO_SYSTEM, "system message", &mut notes);
     let prompt = bounded(said.task.clone(), NO_TASK, "task", &mut notes);
     about(found, &calls, &said, &mut notes);
-    let answer = answer(transcript, &mut notes);
+    let spoken = spoken(transcript, &mut notes);
+    let words: Vec<Words<'_>> = spoken
+        .iter()
+        .map(|(text, after_calls)| Words {
+            text,
+            after_calls: *after_calls,
+        })
+        .collect();
     let told: Vec<&str> = said.all.iter().map(String::as_str).collect();
-    let facts = recorded_facts(answer.as_deref().unwrap_or(""), &told, &calls);
-    if facts.without_place > 0 {
-        notes.push(format!(
-            "{} strings of the answer stem from results and are no facts: nothing beside them tells their place",
-            facts.without_place
-        ));
-    }
-    if answer.is_some() && facts.facts.is_empty() {
-        notes.push(
-            "no string of the answer stems from a result, so that quality is not scored".to_owned(),
-        );
-    }
+    let facts = recorded_facts(&words, &told, &calls);
+    tell_of_facts(&facts, !words.is_empty(), &mut notes);
     let width = calls
         .chunk_by(|one, next| one.turn == next.turn)
         .map(<[_]>::len)
@@ -223,14 +221,14 @@ impl Tally {
     fn text(&mut self, transcript: &Transcript, result: &ToolResult) -> String {
         let pieces = transcript.pieces_of(result);
         self.media += u64::from(pieces.iter().any(|piece| piece.media_bytes.is_some()));
-        if let Some(uncut) = &result.uncut {
-            self.uncut += 1;
-            return uncut.as_str().to_owned();
-        }
-        match result.completeness {
-            Completeness::AsRecorded => {}
-            Completeness::Cut { .. } => self.cut += 1,
-            Completeness::Stored { .. } => self.stored += 1,
+        match (&result.completeness, &result.uncut) {
+            (Completeness::AsRecorded, _) => {}
+            (Completeness::Cut { .. } | Completeness::Stored { .. }, Some(uncut)) => {
+                self.uncut += 1;
+                return uncut.as_str().to_owned();
+            }
+            (Completeness::Cut { .. }, None) => self.cut += 1,
+            (Completeness::Stored { .. }, None) => self.stored += 1,
         }
         pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
@@ -355,34 +353,53 @@ fn about(found: &Found, calls: &[RecordedCall], said: &Said, notes: &mut Vec<Str
     }
 }
 
-/// The text of the last answer that has one.
-fn answer(transcript: &Transcript, notes: &mut Vec<String>) -> Option<String> {
-    let mut answers = transcript.messages.iter().rev();
-    let mut asks = false;
-    let text = answers
-        .by_ref()
-        .filter(|message| message.role == Role::Assistant)
-        .find_map(|message| {
-            let has_call = message
+/// What the model said, each with how many results it had by then.
+fn spoken(transcript: &Transcript, notes: &mut Vec<String>) -> Vec<(String, usize)> {
+    let mut spoken = Vec::new();
+    let mut ends_with_calls = false;
+    let messages = transcript.messages.iter().enumerate();
+    for (index, message) in messages.filter(|(_, message)| message.role == Role::Assistant) {
+        let of = |origin| {
+            message
                 .pieces
                 .iter()
-                .any(|piece| piece.origin == Origin::ToolCall);
-            asks |= has_call;
-            let text = joined(
-                message
-                    .pieces
-                    .iter()
-                    .filter(|piece| piece.origin == Origin::Assistant),
-            );
-            (!text.trim().is_empty()).then_some(text)
-        });
-    match &text {
-        None => notes.push("no final answer is recorded, so that quality is not scored".to_owned()),
-        Some(_) if asks => notes.push(
+                .filter(move |piece| piece.origin == origin)
+        };
+        ends_with_calls = of(Origin::ToolCall).next().is_some();
+        let text = joined(of(Origin::Assistant));
+        if !text.trim().is_empty() {
+            let had = transcript
+                .results
+                .partition_point(|result| result.message < index);
+            spoken.push((text, had));
+        }
+    }
+    if spoken.is_empty() {
+        notes.push("no final answer is recorded, so that quality is not scored".to_owned());
+    } else if ends_with_calls {
+        notes.push(
             "the recording ends with tool calls; the last text of the model is taken as its answer"
                 .to_owned(),
-        ),
-        Some(_) => {}
+        );
     }
-    text
+    spoken
+}
+
+fn tell_of_facts(facts: &RecordedFacts, has_answer: bool, notes: &mut Vec<String>) {
+    if facts.without_place > 0 {
+        notes.push(format!(
+            "{} strings stem from results and are no facts: nothing beside them tells their place",
+            facts.without_place
+        ));
+    }
+    if facts.of_all_words {
+        notes.push(
+            "no string of the final answer stems from a result; the facts are of all that the model said"
+                .to_owned(),
+        );
+    } else if has_answer && facts.facts.is_empty() {
+        notes.push(
+            "no string of the answer stems from a result, so that quality is not scored".to_owned(),
+        );
+    }
 }

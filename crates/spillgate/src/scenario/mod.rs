@@ -71,6 +71,7 @@ fn write(folder: &Path, recording: &convert::Recording) -> anyhow::Result<()> {
         // A scenario that `accept` refuses must not be taken for one.
         drop(fs::remove_file(&path));
         drop(fs::remove_file(folder.join(CALLS_FILE)));
+        drop(fs::remove_dir(folder));
     }
     usable.context("the recording gives no usable scenario (choose another with --session)")?;
     Ok(())
