@@ -393,6 +393,21 @@ fn names_and_texts_of_a_transcript_become_no_paths_and_drive_nothing() {
             "Error: X-1234",
         ),
         (
+            "bash",
+            "{}",
+            "head\n\n(Omitted 9 bytes. Full formatted result stored at: /a/X-1234.)",
+        ),
+        (
+            "bash",
+            "{}",
+            r#"{"spilled":true,"spillover_ref":"r","size_bytes":99,"lines":2,"head":"X-1234\n","tail":"e"}"#,
+        ),
+        (
+            "bash",
+            "{}",
+            "<persisted-output>\nOutput too large (9 KB). Full output saved to: /a\n</persisted-output>",
+        ),
+        (
             "Read",
             r#"{"file_path":"/a","offset":1,"limit":2}"#,
             "<tool-result>\nX-1234",
