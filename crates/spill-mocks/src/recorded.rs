@@ -78,7 +78,7 @@ pub(crate) fn no_such_call(tool: &str, script: &[ScriptedCall]) -> String {
     let bound = text.len() + QUOTED_BYTES;
     for call in script.iter().filter(|call| call.tool == tool) {
         if text.len() + call.arguments.len() < bound {
-            text.push_str("\n");
+            text.push('\n');
             text.push_str(&call.arguments);
         } else {
             left += 1;
