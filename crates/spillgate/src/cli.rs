@@ -332,7 +332,7 @@ pub(crate) struct FromTraceArgs {
     /// The transcript: any format that `replay` reads, plain or packed
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Which session of the file: its id, or its number among those with tool results
+    /// Which session of the file: its id, or else its number among those with tool results
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Folder for scenario.toml and calls.jsonl, new or empty [default: recorded-NAME]

@@ -36,8 +36,14 @@ impl Summary {
         format!("{} ({id:.60}{kind}, {} results)", self.number, self.results)
     }
 
-    fn is(&self, wanted: &str) -> bool {
-        self.id.as_deref() == Some(wanted) || wanted.parse() == Ok(self.number)
+    /// How well it is what was asked for: by its id, or else by its number.
+    fn rank(&self, wanted: Option<&str>) -> u8 {
+        match wanted {
+            Some(wanted) if self.id.as_deref() == Some(wanted) => 2,
+            Some(wanted) => u8::from(wanted.parse() == Ok(self.number)),
+            None if self.is_sub_agent => 1,
+            None => 2,
+        }
     }
 }
 
@@ -68,10 +74,10 @@ pub(crate) fn transcript(file: &Path, wanted: Option<&str>) -> anyhow::Result<Fo
 struct Reading<'a> {
     wanted: Option<&'a str>,
     known: Vec<Summary>,
-    /// The first transcript that may be meant.
+    /// The first of the transcripts that are meant best.
     kept: Option<Transcript>,
-    /// Whether it is a sub-agent's, which a main agent's replaces.
-    kept_is_sub_agent: bool,
+    /// How well it is what was asked for; 0 without one.
+    kept_rank: u8,
     without_results: usize,
     problems: u64,
     first_problem: Option<String>,
@@ -102,13 +108,10 @@ impl Reading<'_> {
             is_sub_agent: transcript.parent.is_some(),
             results: transcript.results.len(),
         };
-        let is_meant = match self.wanted {
-            Some(wanted) => summary.is(wanted) && self.kept.is_none(),
-            None => self.kept.is_none() || (self.kept_is_sub_agent && !summary.is_sub_agent),
-        };
-        if is_meant {
+        let rank = summary.rank(self.wanted);
+        if rank > self.kept_rank {
             self.kept = Some(transcript);
-            self.kept_is_sub_agent = summary.is_sub_agent;
+            self.kept_rank = rank;
         }
         self.known.push(summary);
     }

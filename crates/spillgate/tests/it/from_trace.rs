@@ -270,7 +270,7 @@ fn what_is_no_usable_transcript_is_refused() {
         r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"yes"}]"#,
     )
     .unwrap();
-    let one = serde_json::from_str::<Value>(&session).unwrap();
+    let one: Vec<Value> = serde_json::from_str(&session).unwrap();
     let two = [
         json!({"id": "q1", "messages": one}),
         json!({"id": "q2", "messages": one}),
@@ -291,6 +291,27 @@ fn what_is_no_usable_transcript_is_refused() {
         "1 (q1, 4 results), 2 (q2, 4 results)",
     );
     check_refused(path, "two.jsonl", &["--session", "3"], "no session \"3\"");
+    // An id goes before a number.
+    let numbered = [
+        json!({"id": "7", "messages": one}),
+        json!({"id": "1", "messages": one[1..]}),
+    ];
+    fs::write(
+        at("numbered.jsonl"),
+        format!("{}\n{}\n", numbered[0], numbered[1]),
+    )
+    .unwrap();
+    let by_id = [
+        "scenario",
+        "from-trace",
+        "numbered.jsonl",
+        "--session",
+        "1",
+        "--out",
+        "by-id",
+    ];
+    let said = spillgate(path, &by_id);
+    assert!(said.stderr.contains("no system message"), "{}", said.stderr);
     for session in ["2", "q2"] {
         let out = format!("of-{session}");
         let said = spillgate(
