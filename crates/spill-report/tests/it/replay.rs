@@ -6,13 +6,19 @@ use spill_verdict::judge_replay;
 
 use crate::replay_builder::{record, sessions, totals};
 
-fn rendered(record: &ReplayRecord, sessions: &[SessionRecord], problems: &[ProblemRecord]) -> RenderedReplay {
+fn rendered(
+    record: &ReplayRecord,
+    sessions: &[SessionRecord],
+    problems: &[ProblemRecord],
+) -> RenderedReplay {
     let totals = totals(sessions);
     let judgement = judge_replay(record, &totals).expect("gates of the sample");
     let mut taken = ReplaySessions::of(record, &totals);
     sessions.iter().for_each(|session| taken.take(session));
     let mut named = ReplayProblems::default();
-    problems.iter().for_each(|problem| named.take(problem.clone()));
+    problems
+        .iter()
+        .for_each(|problem| named.take(problem.clone()));
     render_replay(record, &totals, &judgement, taken, named)
 }
 
@@ -53,7 +59,9 @@ fn the_tables_of_a_replay_read_like_this() {
         problems_csv,
         ..
     } = sample();
-    insta::assert_snapshot!(format!("{thresholds_csv}\n{tools_csv}\n{sessions_csv}\n{problems_csv}"));
+    insta::assert_snapshot!(format!(
+        "{thresholds_csv}\n{tools_csv}\n{sessions_csv}\n{problems_csv}"
+    ));
 }
 
 #[test]
@@ -66,7 +74,10 @@ fn nothing_to_show_is_a_page_too() {
     let page = rendered(&record(&[]), &[], &[]).report_html;
     assert!(page.contains("No LLM call was found"), "{page}");
     let shown = body(&page);
-    assert!(!shown.contains("NaN") && !shown.contains("inf %"), "{shown}");
+    assert!(
+        !shown.contains("NaN") && !shown.contains("inf %"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -95,7 +106,14 @@ fn hostile_names_stay_text() {
         }
         let files = rendered(&record, &all, &[problem(evil)]);
         let page = body(&files.report_html);
-        for bad in ["<script", "<img", "onmouseover='", "60481729", "\u{202e}", "\u{1b}"] {
+        for bad in [
+            "<script",
+            "<img",
+            "onmouseover='",
+            "60481729",
+            "\u{202e}",
+            "\u{1b}",
+        ] {
             assert!(!page.contains(bad), "{evil}: {bad}");
         }
         for table in [&files.sessions_csv, &files.tools_csv, &files.problems_csv] {

@@ -15,7 +15,11 @@ fn check_gate(gate: &str, state: GateState, observed: Option<f64>) {
         .and_then(|gate| gate.judge(&record(&[]), &totals.all))
         .expect("a gate about what is replayed");
     let found = verdict.observed.map(|value| (value * 1e6).round() / 1e6);
-    assert_eq!((verdict.state, found), (state, observed), "{gate}: {verdict:?}");
+    assert_eq!(
+        (verdict.state, found),
+        (state, observed),
+        "{gate}: {verdict:?}"
+    );
 }
 
 #[test]
@@ -29,8 +33,16 @@ fn gates_hold_are_broken_or_are_not_proven() {
     check_gate(&format!("{} > 1000000", at("")), Broken, Some(1e6));
     check_gate(&format!("{}<=1000000", at("")), Holds, Some(1e6));
     check_gate(&format!("{} < 1000000", at("")), Broken, Some(1e6));
-    check_gate(&format!("{} >= 20%", at(", read_back=none")), Holds, Some(25.0));
-    check_gate(&format!("{} >= -10%", at(", read_back=whole")), Holds, Some(-8.333_333));
+    check_gate(
+        &format!("{} >= 20%", at(", read_back=none")),
+        Holds,
+        Some(25.0),
+    );
+    check_gate(
+        &format!("{} >= -10%", at(", read_back=whole")),
+        Holds,
+        Some(-8.333_333),
+    );
     // The shipped threshold is meant where none is named.
     check_gate("saved_input_tokens >= 3%", Holds, Some(3.333_333));
     check_gate("extra_calls <= 4%", Broken, Some(4.166_667));
@@ -48,12 +60,24 @@ fn gates_hold_are_broken_or_are_not_proven() {
 fn what_was_not_tried_is_not_proven() {
     let nothing: Vec<SessionRecord> = vec![session(1, Class::Small, [None; 3])];
     let totals = totals(&nothing);
-    for gate in ["saved_input_tokens >= 0", "extra_calls <= 0", "calls_over_window <= 0"] {
-        let verdict = Gate::parse(gate).expect("a gate").judge(&record(&[]), &totals.all);
-        assert_eq!(verdict.expect("one variant").state, GateState::NotProven, "{gate}");
+    for gate in [
+        "saved_input_tokens >= 0",
+        "extra_calls <= 0",
+        "calls_over_window <= 0",
+    ] {
+        let verdict = Gate::parse(gate)
+            .expect("a gate")
+            .judge(&record(&[]), &totals.all);
+        assert_eq!(
+            verdict.expect("one variant").state,
+            GateState::NotProven,
+            "{gate}"
+        );
     }
     let none = crate::replay_builder::totals(&[]);
-    let verdict = Gate::parse("sessions >= 0").expect("a gate").judge(&record(&[]), &none.all);
+    let verdict = Gate::parse("sessions >= 0")
+        .expect("a gate")
+        .judge(&record(&[]), &none.all);
     assert_eq!(verdict.expect("one variant").state, GateState::NotProven);
 }
 
@@ -82,35 +106,72 @@ fn exit_codes_have_the_precedence_of_every_verb() {
 
 #[track_caller]
 fn check_advice(saved: [Option<[i64; 3]>; 3], count: u64, kind: Option<u64>, indication: bool) {
-    let all: Vec<SessionRecord> = (0..count).map(|n| session(n, Class::Medium, saved)).collect();
+    let all: Vec<SessionRecord> = (0..count)
+        .map(|n| session(n, Class::Medium, saved))
+        .collect();
     let advice = advice(&record(&[]), &totals(&all));
     let found = match advice[0].kind {
         AdviceKind::Threshold { bytes, .. } => Some(bytes >> 10),
         AdviceKind::Off => Some(0),
         AdviceKind::NothingToReplace => None,
     };
-    assert_eq!((found, advice[0].is_indication), (kind, indication), "{advice:?}");
+    assert_eq!(
+        (found, advice[0].is_indication),
+        (kind, indication),
+        "{advice:?}"
+    );
 }
 
 #[test]
 fn the_largest_threshold_that_saves_nearly_as_much_is_recommended() {
     // What counts is what is saved when the used results are read back.
-    check_advice([Some([50, 10, -90]), Some([30, 20, -10]), Some([5, 4, -1])], 5, Some(32), false);
-    check_advice([Some([50, 20, -90]), Some([30, 20, -10]), Some([5, 4, -1])], 5, Some(32), false);
-    check_advice([Some([50, 20, -90]), Some([30, 18, -10]), Some([5, 4, -1])], 5, Some(8), false);
-    check_advice([Some([50, 20, -90]), Some([30, 19, -10]), Some([5, 4, -1])], 5, Some(32), false);
-    check_advice([Some([50, -1, -90]), Some([30, -2, -10]), Some([5, 0, -1])], 5, Some(0), false);
+    check_advice(
+        [Some([50, 10, -90]), Some([30, 20, -10]), Some([5, 4, -1])],
+        5,
+        Some(32),
+        false,
+    );
+    check_advice(
+        [Some([50, 20, -90]), Some([30, 20, -10]), Some([5, 4, -1])],
+        5,
+        Some(32),
+        false,
+    );
+    check_advice(
+        [Some([50, 20, -90]), Some([30, 18, -10]), Some([5, 4, -1])],
+        5,
+        Some(8),
+        false,
+    );
+    check_advice(
+        [Some([50, 20, -90]), Some([30, 19, -10]), Some([5, 4, -1])],
+        5,
+        Some(32),
+        false,
+    );
+    check_advice(
+        [Some([50, -1, -90]), Some([30, -2, -10]), Some([5, 0, -1])],
+        5,
+        Some(0),
+        false,
+    );
     check_advice([Some([9, 9, 9]), None, None], 4, Some(8), true);
     check_advice([None; 3], 5, None, false);
 }
 
 #[test]
 fn a_replay_reads_like_this() {
-    let record = record(&["saved_input_tokens[threshold=32KiB] >= 10%", "extra_calls <= 1%"]);
+    let record = record(&[
+        "saved_input_tokens[threshold=32KiB] >= 10%",
+        "extra_calls <= 1%",
+    ]);
     let totals = totals(&sessions());
     let judgement = judge_replay(&record, &totals).expect("gates");
     let text = replay_text(&record, &totals, &judgement);
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
     insta::assert_snapshot!(text);
 }
 

@@ -69,7 +69,11 @@ pub(crate) fn session(number: u64, class: Class, saved: [Option<[i64; 3]>; 3]) -
     let tool = || Some("read_file".to_owned());
     let under = |percent: i64, extra: u64| {
         let tokens = 1_000_000 - percent * 10_000;
-        figures(20, extra, u64::try_from(tokens).expect("some tokens are sent"))
+        figures(
+            20,
+            extra,
+            u64::try_from(tokens).expect("some tokens are sent"),
+        )
     };
     SessionRecord {
         schema: SCHEMA,
