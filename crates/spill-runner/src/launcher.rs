@@ -17,6 +17,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::tree;
+
 /// What the launcher saw of the subject's process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchReport {
@@ -34,7 +36,7 @@ pub struct LaunchReport {
 ///
 /// The child inherits standard output, standard error, environment and working folder, and reads
 /// nothing from standard input. When the launcher's own standard input ends, the child's whole
-/// process group is killed. Whatever the child leaves behind in its group is killed too.
+/// process group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
 ///
 /// # Errors
 ///
@@ -46,6 +48,7 @@ pub fn launch(report: &Path, command: &[OsString]) -> io::Result<()> {
             "no command was given",
         ));
     };
+    tree::adopt()?;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -66,6 +69,7 @@ pub fn launch(report: &Path, command: &[OsString]) -> io::Result<()> {
     });
     let status = child.wait()?;
     kill_group(group);
+    tree::kill_rest();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = |time: nix::sys::time::TimeVal| {
         u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000

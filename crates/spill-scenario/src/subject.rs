@@ -125,6 +125,18 @@ impl Scenario {
 }
 
 impl ForeignSubject {
+    /// Where result content is the subject's own affair: its state, and the file of its answer.
+    pub fn kept(&self) -> impl Iterator<Item = &OwnPlace> {
+        let answer = match &self.answer {
+            AnswerRule::File(place) => Some(place),
+            AnswerRule::StandardOutput
+            | AnswerRule::Json(_)
+            | AnswerRule::JsonLines(_)
+            | AnswerRule::LastMessage => None,
+        };
+        self.state.iter().chain(answer)
+    }
+
     /// The limits of a scenario that runs it.
     pub(crate) fn limits(&self, scenario: Limits) -> Limits {
         Limits {

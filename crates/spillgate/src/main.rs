@@ -24,6 +24,7 @@ mod serve;
 mod shard;
 mod sources;
 mod step;
+mod subject;
 mod sweep;
 mod temp;
 mod work;
