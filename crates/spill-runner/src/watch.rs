@@ -57,7 +57,7 @@ impl Own {
     /// Whether `relative` below `place` is the subject's to keep.
     fn keeps(&self, place: &str, relative: &Path) -> bool {
         let mut kept = self.kept.iter();
-        kept.any(|own| folder_name(own.folder) == place && relative.starts_with(&own.path))
+        kept.any(|own| folder_name(own.folder) == place && covers(own, relative))
     }
 
     /// Whether what was made there is on the way to something that it keeps.
@@ -74,6 +74,14 @@ impl Own {
             Some(content) => Ok(fs::read(path)? == content.as_bytes()),
             None => Ok(false),
         }
+    }
+}
+
+/// Whether `relative` is what a place names or stands below it; a place may end in `*`.
+fn covers(own: &OwnPlace, relative: &Path) -> bool {
+    match own.path.strip_suffix('*') {
+        Some(start) => relative.to_string_lossy().starts_with(start),
+        None => relative.starts_with(&own.path),
     }
 }
 
@@ -403,6 +411,7 @@ mod tests {
             kept: vec![
                 place(OwnFolder::Home, ".local/share/agent"),
                 place(OwnFolder::Tmp, ""),
+                place(OwnFolder::Home, ".agent.json*"),
             ],
         };
         let watch = Watch::start(&dirs, State::Undeclared, own).unwrap();
@@ -415,6 +424,7 @@ mod tests {
         write("home", ".local/share/agent/a", CONTENT);
         write("home", ".local/share/agent/b", "none");
         write("tmp", "c", CONTENT);
+        write("home", ".agent.json.1", "none");
         write("home", ".local/share/other", CONTENT);
         let needles = Needles::new([CONTENT]);
         let traces = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();

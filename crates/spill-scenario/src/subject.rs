@@ -67,7 +67,8 @@ pub enum OwnFolder {
 pub struct OwnPlace {
     /// The folder.
     pub folder: OwnFolder,
-    /// The path in it: names with `/` between, none of them `.` or `..`; empty for the folder itself.
+    /// The path in it: names with `/` between, none of them `.` or `..`; empty for the folder itself. In
+    /// a state, a last `*` stands for any rest of a name.
     pub path: String,
 }
 

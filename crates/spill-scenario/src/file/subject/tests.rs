@@ -72,6 +72,14 @@ fn a_subject_is_read() {
 }
 
 #[test]
+fn the_documents_example_is_sound() {
+    let text = include_str!("../../../../../docs/subjects.md");
+    let example = text.split("```toml\n").nth(1).expect("there is one");
+    let example = example.split("```").next().expect("it ends");
+    read(example).expect("it is sound");
+}
+
+#[test]
 fn every_rule_for_an_answer_is_read() {
     let check = |written: &str, want: AnswerRule| {
         let text = with(
