@@ -21,6 +21,10 @@ test:
 lint:
     bash scripts/lint.sh
 
+# Installs other agents from npm and runs them side by side; names of subjects, or all of them.
+agents *NAMES:
+    bash scripts/agents.sh {{NAMES}}
+
 # Criterion benches; those of the engine print the machine's own limits beside our figures.
 bench *ARGS:
     cargo bench --workspace {{ARGS}}

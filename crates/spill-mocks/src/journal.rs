@@ -1,4 +1,5 @@
-/// What a run's mock servers saw, in order; sizes, digests and names, never content.
+/// What a run's mock servers saw, in order; sizes, digests and names, and of content only what the
+/// model itself said last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Journal {
     /// Every request to the LLM server.
@@ -7,6 +8,9 @@ pub struct Journal {
     pub tools: Vec<ToolCallEntry>,
     /// Requests that no script answers; the run is invalid when there is one.
     pub unscripted: Vec<String>,
+    /// The answer with which the model ended its longest conversation, as it was sent; `None` when its
+    /// last reply there asked for tools, or there was none.
+    pub last_answer: Option<String>,
 }
 
 /// One request to the LLM server. Tokens are counted from the request's bytes.

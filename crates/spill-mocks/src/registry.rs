@@ -96,6 +96,7 @@ impl Registry {
             llm: std::mem::take(&mut llm.journal),
             tools: std::mem::take(&mut lock(&slot.tool_calls)),
             unscripted: std::mem::take(&mut lock(&slot.unscripted)),
+            last_answer: llm.last_answer.1.take(),
         }
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct LlmState {
     /// How long the server waits before it sends the last reply.
     pub(crate) wait: Duration,
     pub(crate) journal: Vec<LlmCallEntry>,
+    /// Turns before the last reply of the longest conversation, and its text if it is an answer.
+    pub(crate) last_answer: (u64, Option<String>),
     pub(crate) parsed_bytes: u64,
 }
 
@@ -66,6 +68,7 @@ impl LlmState {
             faults: Faults(Arc::clone(&run.faults)),
             wait: Duration::ZERO,
             journal: Vec::new(),
+            last_answer: (0, None),
             parsed_bytes: 0,
         }
     }
@@ -91,10 +94,27 @@ impl LlmState {
         let prompt = Prefixes::new(&view, &self.costs, tokens);
         let mut entry = self.entry(call, &view);
         let reply = self.reply(&view, prompt, tokens, &mut entry);
+        self.keep_answer(view.turns(), &reply);
         self.wait = self.take_time(&view, &mut entry);
         self.journal.push(entry);
         self.last = Some(view);
         reply
+    }
+
+    /// Keeps what the model said, unless the request belongs to a shorter conversation beside the run's,
+    /// such as one for a title.
+    fn keep_answer(&mut self, turns: u64, reply: &Reply) {
+        if turns < self.last_answer.0 {
+            return;
+        }
+        let Reply::Completed(completion, _) = reply else {
+            return;
+        };
+        let answer = match &completion.said {
+            Said::Answer(text) => Some(text.clone()),
+            Said::Calls(_) | Said::Nothing => None,
+        };
+        self.last_answer = (turns, answer);
     }
 
     /// Counts a prompt's tokens; the request is not one of the run's calls.

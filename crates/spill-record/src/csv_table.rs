@@ -6,7 +6,7 @@ use crate::run::RunRecord;
 use crate::text::{csv_json, csv_text as text};
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
-pub const RUN_COLUMNS: [&str; 71] = [
+pub const RUN_COLUMNS: [&str; 72] = [
     "schema",
     "run_id",
     "pair_id",
@@ -71,6 +71,7 @@ pub const RUN_COLUMNS: [&str; 71] = [
     "files_written",
     "state_files",
     "state_bytes",
+    "kept_files",
     "leak_findings",
     "leak_check",
     "prompt_digest",
@@ -198,6 +199,7 @@ fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()
         some(run.files_written.as_ref()),
         run.state_files.len().to_string(),
         some(run.state_bytes.as_ref()),
+        some(run.kept_files.as_ref()),
         run.leak_findings.len().to_string(),
         text(&run.leak_check),
         run.prompt_digest.as_deref().map(text).unwrap_or_default(),

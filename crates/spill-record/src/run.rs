@@ -170,7 +170,7 @@ pub struct RunRecord {
     pub repetition: u32,
     /// The pair's seed.
     pub seed: u64,
-    /// The subject's name: `built-in`, or the path that was given.
+    /// The subject's name: `built-in`, that of its file, or the path that was given.
     pub subject: String,
     /// The model's name as the requests spell it.
     pub model: String,
@@ -266,6 +266,10 @@ pub struct RunRecord {
     /// Their bytes together; 0 for a configuration that declares no state folder.
     #[serde(default)]
     pub state_bytes: Option<u64>,
+    /// Files below a foreign subject's own state folders that hold result content: kept by the agent, no
+    /// leak; null for a subject that has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_files: Option<u64>,
     /// Places where result content or a canary was found outside the step result, one a place.
     pub leak_findings: Vec<String>,
     /// Which checks for leaks were in force, such as `inotify+search`.

@@ -152,6 +152,7 @@ fn run(run_id: &str) -> RunRecord {
         effective_settings: None,
         error: None,
         same_as: None,
+        kept_files: None,
     }
 }
 

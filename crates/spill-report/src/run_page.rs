@@ -82,6 +82,12 @@ fn remarks(run: &RunRecord) -> Vec<String> {
     if let Some(files @ 1..) = run.files_written {
         remarks.push(format!("files written: {}", grouped(files)));
     }
+    if let Some(kept @ 1..) = run.kept_files {
+        remarks.push(format!(
+            "files with content kept by the agent: {}",
+            grouped(kept)
+        ));
+    }
     let findings = run.leak_findings.iter().take(20);
     remarks.extend(findings.map(|place| format!("content in {}", plain(place))));
     remarks

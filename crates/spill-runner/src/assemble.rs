@@ -14,10 +14,12 @@ use spill_scenario::Fact;
 use crate::call_record::call_record;
 use crate::execute::FinishedRun;
 use crate::expected::Expected;
+use crate::foreign::Told;
 use crate::process::Finished;
 use crate::score::{Score, score};
+use crate::servers_alone;
 use crate::step_result::StepResult;
-use crate::watch::{CONFINED_LEAK_CHECK, LEAK_CHECK, Traces};
+use crate::watch::{CONFINED_LEAK_CHECK, LEAK_CHECK, LEAK_CHECK_ALONE, Traces};
 
 /// What a run is known by before it starts.
 pub(crate) struct Identity<'a> {
@@ -27,12 +29,27 @@ pub(crate) struct Identity<'a> {
     pub(crate) subject: &'a str,
     pub(crate) model: &'a str,
     pub(crate) expected: Option<Expected>,
+    pub(crate) witness: Witness,
+}
+
+/// Who tells of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Witness {
+    /// The servers, and the subject's step result, which is compared with them.
+    StepResult,
+    /// The servers alone.
+    ServersAlone {
+        /// Iterations that the scenario allows.
+        iteration_limit: u64,
+    },
 }
 
 /// How the process ended, seen from outside.
 pub(crate) enum ProcessEnd {
     /// It printed a step result.
     Reported(Box<StepResult>),
+    /// It is a foreign subject, and ended on its own.
+    Told(Told),
     /// It is the subject's fault that there is none.
     Subject(EndReason, String),
     /// It is the harness's fault.
@@ -68,7 +85,11 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
     if let Some(finished) = &seen.finished {
         record.process_ms = Some(finished.wall.as_secs_f64() * 1000.0);
         if let Some(report) = &finished.report {
-            record.peak_rss_bytes = Some(report.peak_rss_bytes);
+            // What the kernel tells of waited-for children is the largest of them, not their tree.
+            record.peak_rss_bytes = match identity.witness {
+                Witness::StepResult => Some(report.peak_rss_bytes),
+                Witness::ServersAlone { .. } => None,
+            };
             record.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
             if report.confined {
                 CONFINED_LEAK_CHECK.clone_into(&mut record.leak_check);
@@ -79,13 +100,26 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
     match &seen.traces {
         Ok(traces) => {
             record.files_written = Some(traces.files_written);
+            record.kept_files = traces.kept_files;
             record.leak_findings.clone_from(&traces.findings);
             record.state_files.clone_from(&traces.state_files);
             record.state_bytes = Some(traces.state_files.iter().map(|file| file.bytes).sum());
         }
         Err(why) => fault = Some((EndReason::LeakCheckFailed, why.clone())),
     }
+    match identity.witness {
+        Witness::StepResult => {}
+        Witness::ServersAlone { iteration_limit } => {
+            record.leak_check = LEAK_CHECK_ALONE.to_owned();
+            servers_alone::fill(&mut record, &seen.journal, iteration_limit);
+        }
+    }
     match seen.end {
+        ProcessEnd::Told(told) => {
+            let (answer, ended) = servers_alone::end_of(told, &seen.journal);
+            end(&mut record, ended.outcome, ended.reason, ended.error);
+            score_into(&mut record, &answer, identity.facts);
+        }
         ProcessEnd::Reported(result) => {
             fill_from_result(&mut record, &result);
             score_into(
@@ -205,6 +239,7 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         files_written: None,
         state_files: Vec::new(),
         state_bytes: None,
+        kept_files: None,
         leak_findings: Vec::new(),
         leak_check: LEAK_CHECK.to_owned(),
         prompt_digest: None,

@@ -10,19 +10,23 @@ use std::time::Duration;
 
 use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
 use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, digest_parts};
-use spill_scenario::{FaultKind, ModelSpec, Plan, PlannedFault, Profile, Scenario, ServedInput};
+use spill_scenario::{
+    AnswerRule, FaultKind, ForeignSubject, ModelSpec, Plan, PlannedFault, Profile, Scenario,
+    ServedInput,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::assemble::{Identity, ProcessEnd, Seen, assemble};
+use crate::assemble::{Identity, ProcessEnd, Seen, Witness, assemble};
 use crate::expected::Expected;
+use crate::foreign::{self, Addresses, Told};
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
 use crate::step_result;
-use crate::watch::{State, Watch};
+use crate::watch::{Own, State, Watch};
 
 /// The agent under test.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
     /// `spillgate step`.
     BuiltIn,
@@ -33,6 +37,19 @@ pub enum Subject {
         /// The program and its first arguments; those of `step` follow.
         command: Vec<OsString>,
     },
+    /// Any agent, as its file describes it; it says nothing about itself.
+    Foreign(Foreign),
+}
+
+/// An agent that nobody here wrote, found on this machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Foreign {
+    /// What its file says.
+    pub subject: Arc<ForeignSubject>,
+    /// Its program.
+    pub program: PathBuf,
+    /// The caller's search path for programs.
+    pub search_path: OsString,
 }
 
 impl Subject {
@@ -42,14 +59,16 @@ impl Subject {
         match self {
             Self::BuiltIn => "built-in".to_owned(),
             Self::Command { name, .. } => name.clone(),
+            Self::Foreign(foreign) => foreign.subject.name.clone(),
         }
     }
 
-    /// The command line of one step or question to it.
+    /// The command line of one step or question to it; a foreign subject takes no such arguments.
     pub(crate) fn command(&self, spillgate: &Path, arguments: &[OsString]) -> Vec<OsString> {
         let mut command = match self {
             Self::BuiltIn => vec![spillgate.into(), "step".into()],
             Self::Command { command, .. } => command.clone(),
+            Self::Foreign(foreign) => return vec![foreign.program.clone().into()],
         };
         command.extend_from_slice(arguments);
         command
@@ -331,12 +350,12 @@ impl Worker {
         let journal = shared.registry.finish(&planned.run_id);
         tools.reset().await;
         let (end, finished, traces) = match watched {
-            Ok(Watched::Ended {
+            Ok(Some(Watched {
                 end,
                 finished,
                 traces,
-            }) => (end, Some(finished), traces),
-            Ok(Watched::Cancelled) => return None,
+            })) => (end, Some(finished), traces),
+            Ok(None) => return None,
             Err(error) => {
                 let end = ProcessEnd::Harness(EndReason::LaunchFailed, error.to_string());
                 (end, None, Err("the run was not searched".to_owned()))
@@ -355,6 +374,12 @@ impl Worker {
             subject: &shared.options.subject.name(),
             model: &scenario.model.name,
             expected: Expected::of(scenario, &faults),
+            witness: match &shared.options.subject {
+                Subject::BuiltIn | Subject::Command { .. } => Witness::StepResult,
+                Subject::Foreign(_) => Witness::ServersAlone {
+                    iteration_limit: scenario.limits.iteration_limit,
+                },
+            },
         };
         Some(assemble(
             &identity,
@@ -373,33 +398,63 @@ impl Worker {
         scenario: &Scenario,
         tools_url: &str,
         needles: &Needles,
-    ) -> io::Result<Watched> {
+    ) -> io::Result<Option<Watched>> {
         let options = &self.shared.options;
         let root = options
             .temp
             .join(format!("{}-{}", self.number, planned.run_id));
         let dirs = RunDirs::create(root)?;
-        let job = dirs.harness_file("job.json");
-        std::fs::write(&job, self.job(planned, scenario, tools_url))?;
         let env = &self.shared.environments[&planned.configuration];
-        let state = if process::declares_state(env) {
-            State::Declared
-        } else {
-            State::Undeclared
-        };
-        let watch = Watch::start(&dirs, state)?;
-        let launch = Launch {
-            spillgate: &options.spillgate,
-            command: options
-                .subject
-                .command(&options.spillgate, &["--job".into(), job.into()]),
-            env: &process::filled(env, &dirs, planned.seed),
-            confined: options.subject == Subject::BuiltIn,
-            timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+        let (launch, watch, told) = match &options.subject {
+            Subject::BuiltIn | Subject::Command { .. } => {
+                let job = dirs.harness_file("job.json");
+                std::fs::write(&job, self.job(planned, scenario, tools_url))?;
+                let state = if process::declares_state(env) {
+                    State::Declared
+                } else {
+                    State::Undeclared
+                };
+                let launch = Launch {
+                    spillgate: &options.spillgate,
+                    command: options
+                        .subject
+                        .command(&options.spillgate, &["--job".into(), job.into()]),
+                    env: process::filled(env, &dirs, planned.seed),
+                    confined: options.subject == Subject::BuiltIn,
+                    timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+                };
+                (launch, Watch::start(&dirs, state, Own::default())?, None)
+            }
+            Subject::Foreign(foreign) => {
+                let addresses = Addresses {
+                    llm_url: self.llm.base_url(&planned.run_id),
+                    llm_root: self.llm.root_url(&planned.run_id),
+                    mcp_url: tools_url.to_owned(),
+                };
+                let start =
+                    foreign::start(foreign, scenario, env, &dirs, &planned.run_id, addresses);
+                let written = foreign::write_files(&start, &dirs)?;
+                let own = Own {
+                    written,
+                    kept: foreign.subject.kept().cloned().collect(),
+                };
+                let launch = Launch {
+                    spillgate: &options.spillgate,
+                    command: start.command,
+                    env: start.env,
+                    confined: false,
+                    timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+                };
+                let watch = Watch::start(&dirs, State::Undeclared, own)?;
+                (launch, watch, Some(&foreign.subject.answer))
+            }
         };
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {
-            Ended::Cancelled => return Ok(Watched::Cancelled),
-            Ended::Exited(finished) => (end_of(&finished), finished),
+            Ended::Cancelled => return Ok(None),
+            Ended::Exited(finished) => match told {
+                None => (end_of(&finished), finished),
+                Some(rule) => (foreign_end(rule, &finished, &dirs), finished),
+            },
             Ended::TimedOut(finished) => {
                 let limit = scenario.limits.run_timeout_ms;
                 let why = format!("the process was killed after run_timeout_ms = {limit}");
@@ -414,11 +469,11 @@ impl Worker {
         let traces = watch
             .finish(&dirs, &finished.stderr, needles, &control)
             .map_err(|error| error.to_string());
-        Ok(Watched::Ended {
+        Ok(Some(Watched {
             end,
             finished,
             traces,
-        })
+        }))
     }
 
     fn job(&self, planned: &PlannedRun, scenario: &Scenario, tools_url: &str) -> Vec<u8> {
@@ -443,13 +498,11 @@ impl Worker {
     }
 }
 
-enum Watched {
-    Ended {
-        end: ProcessEnd,
-        finished: Finished,
-        traces: Result<crate::watch::Traces, String>,
-    },
-    Cancelled,
+/// A process that ended, and what it left.
+struct Watched {
+    end: ProcessEnd,
+    finished: Finished,
+    traces: Result<crate::watch::Traces, String>,
 }
 
 /// Whether tool calls are to be spoilt, which takes a server that can cut connections.
@@ -460,12 +513,31 @@ fn spoils_tools(faults: &[PlannedFault]) -> bool {
     })
 }
 
+/// Reads how a foreign subject's process that ended on its own did: it has no codes of ours.
+fn foreign_end(rule: &AnswerRule, finished: &Finished, dirs: &RunDirs) -> ProcessEnd {
+    let Some(report) = &finished.report else {
+        return no_report(finished);
+    };
+    let how = match (report.exit_code, report.signal) {
+        (Some(0), _) => return ProcessEnd::Told(foreign::told(rule, &finished.stdout, dirs)),
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    };
+    ProcessEnd::Told(Told::Ended(format!("the subject ended with {how}")))
+}
+
+/// The launcher did not do its work.
+fn no_report(finished: &Finished) -> ProcessEnd {
+    let said = last_line(&finished.stderr);
+    let why = format!("the launcher left no report: {said}");
+    ProcessEnd::Harness(EndReason::LaunchFailed, why)
+}
+
 /// Reads how a process that ended on its own did.
 fn end_of(finished: &Finished) -> ProcessEnd {
     let Some(report) = &finished.report else {
-        let said = last_line(&finished.stderr);
-        let why = format!("the launcher left no report: {said}");
-        return ProcessEnd::Harness(EndReason::LaunchFailed, why);
+        return no_report(finished);
     };
     match (report.exit_code, step_result::parse(&finished.stdout)) {
         (Some(0), Ok(result)) => ProcessEnd::Reported(Box::new(result)),

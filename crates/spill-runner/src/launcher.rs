@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::confine::confine;
+use crate::tree;
 
 /// What the launcher saw of the subject's process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +40,7 @@ pub struct LaunchReport {
 ///
 /// The child inherits standard output, standard error, environment and working folder, and reads
 /// nothing from standard input. When the launcher's own standard input ends, the child's whole
-/// process group is killed. Whatever the child leaves behind in its group is killed too.
+/// process group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
 ///
 /// With `writable`, the child may write below these folders and nowhere else, where the kernel has
 /// Landlock; the report says whether it was so.
@@ -54,6 +55,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
             "no command was given",
         ));
     };
+    tree::adopt()?;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -84,6 +86,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
     });
     let status = child.wait()?;
     kill_group(group);
+    tree::kill_rest();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = |time: nix::sys::time::TimeVal| {
         u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000

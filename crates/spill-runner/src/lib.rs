@@ -12,14 +12,17 @@ mod call_record;
 mod confine;
 mod execute;
 mod expected;
+mod foreign;
 mod launcher;
 mod leaks;
 mod probe;
 mod process;
 mod score;
+mod servers_alone;
 mod step_result;
+mod tree;
 mod watch;
 
-pub use execute::{FinishedRun, Harness, Options, RunError, Sink, Subject, pairs_of};
+pub use execute::{FinishedRun, Foreign, Harness, Options, RunError, Sink, Subject, pairs_of};
 pub use launcher::{LaunchReport, launch};
 pub use probe::{ProbeError, effective_settings};

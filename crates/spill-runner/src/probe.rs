@@ -60,7 +60,7 @@ pub enum ProbeError {
 const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs `step --print-settings` under each configuration's environment and returns what the
-/// subject would use, in the same order.
+/// subject would use, in the same order; `None` for a foreign subject, which nobody can ask.
 ///
 /// # Errors
 ///
@@ -69,13 +69,17 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 pub async fn effective_settings(
     configurations: &[ConfigurationRecord],
     options: &Options,
-) -> Result<Vec<Value>, ProbeError> {
+) -> Result<Vec<Option<Value>>, ProbeError> {
     let mut all = Vec::new();
+    match options.subject {
+        Subject::BuiltIn | Subject::Command { .. } => {}
+        Subject::Foreign(_) => return Ok(vec![None; configurations.len()]),
+    }
     for (number, configuration) in configurations.iter().enumerate() {
         let dirs = RunDirs::create(options.temp.join(format!("probe-{number}")))?;
         let settings = ask(configuration, options, &dirs).await?;
         compare(configuration, &settings)?;
-        all.push(settings);
+        all.push(Some(settings));
     }
     Ok(all)
 }
@@ -95,7 +99,7 @@ async fn ask(
         command: options
             .subject
             .command(&options.spillgate, &["--print-settings".into()]),
-        env: &process::filled(&configuration.env, dirs, 0),
+        env: process::filled(&configuration.env, dirs, 0),
         confined: options.subject == Subject::BuiltIn,
         timeout: PROBE_TIMEOUT,
     };
@@ -202,6 +206,7 @@ fn subject_words(subject: &Subject) -> String {
     match subject {
         Subject::BuiltIn => "spillgate step".to_owned(),
         Subject::Command { name, .. } => name.clone(),
+        Subject::Foreign(foreign) => foreign.subject.name.clone(),
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, watch};
 
-use spill_scenario::STATE_PLACEHOLDER;
+use spill_scenario::{OwnFolder, OwnPlace, STATE_PLACEHOLDER};
 
 use crate::launcher::LaunchReport;
 
@@ -28,6 +28,16 @@ pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
 
 /// The declared state folder, by the name that findings use.
 pub(crate) const STATE: &str = "state";
+/// The name that findings use for one of a subject's folders.
+pub(crate) fn folder_name(folder: OwnFolder) -> &'static str {
+    match folder {
+        OwnFolder::Home => "home",
+        OwnFolder::Work => "work",
+        OwnFolder::Tmp => "tmp",
+        OwnFolder::Output => "out",
+    }
+}
+
 /// Where the built-in subject takes the seed of a store's names from.
 const STORE_SEED: &str = "SPILLGATE_STORE_SEED";
 
@@ -70,6 +80,11 @@ impl RunDirs {
         self.root.join(name)
     }
 
+    /// Where a place of the subject's own stands.
+    pub(crate) fn own(&self, own: &OwnPlace) -> PathBuf {
+        self.place(folder_name(own.folder)).join(&own.path)
+    }
+
     pub(crate) fn harness_file(&self, name: &str) -> PathBuf {
         self.root.join("harness").join(name)
     }
@@ -87,7 +102,7 @@ pub(crate) struct Launch<'a> {
     /// This program, which is its own launcher.
     pub(crate) spillgate: &'a Path,
     pub(crate) command: Vec<OsString>,
-    pub(crate) env: &'a BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     pub(crate) timeout: Duration,
     /// Whether the kernel is to keep the process from writing anywhere but in its declared folders.
     pub(crate) confined: bool,
@@ -199,7 +214,7 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         .env("SPILLGATE_OUTPUT", dirs.place("out"))
         .env("SPILLGATE_BIN", launch.spillgate)
         .env("SPILLGATE_LOG", "trace")
-        .envs(launch.env)
+        .envs(&launch.env)
         .current_dir(dirs.place("work"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,6 +1,6 @@
 //! What a subject wrote: watched while it runs, searched when it has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,17 @@ use std::path::{Path, PathBuf};
 use inotify::{Inotify, WatchMask};
 
 use spill_record::StateFile;
+use spill_scenario::OwnPlace;
 
 use crate::leaks::Needles;
-use crate::process::{PLACES, RunDirs, STATE};
+use crate::process::{PLACES, RunDirs, STATE, folder_name};
 
 /// Which checks stand behind a record's leak figures.
 pub(crate) const LEAK_CHECK: &str = "inotify+search";
 /// The same where the kernel also kept the subject from writing anywhere but in its declared folders.
 pub(crate) const CONFINED_LEAK_CHECK: &str = "landlock+inotify+search";
+/// The same of a subject that has no step result to compare.
+pub(crate) const LEAK_CHECK_ALONE: &str = "inotify+search, no step result to compare";
 
 /// Standard error as a place of a finding.
 const STANDARD_ERROR: &str = "standard error";
@@ -43,10 +46,52 @@ impl State {
     }
 }
 
+/// What of a subject's folders is its own affair.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    /// Files that the harness wrote for it, with their content.
+    pub(crate) written: BTreeMap<(&'static str, PathBuf), String>,
+    /// Where it may keep what it likes.
+    pub(crate) kept: Vec<OwnPlace>,
+}
+
+impl Own {
+    /// Whether `relative` below `place` is the subject's to keep.
+    fn keeps(&self, place: &str, relative: &Path) -> bool {
+        let mut kept = self.kept.iter();
+        kept.any(|own| folder_name(own.folder) == place && covers(own, relative))
+    }
+
+    /// Whether what was made there is on the way to something that it keeps.
+    fn leads_to_kept(&self, place: &str, relative: &Path) -> bool {
+        let mut kept = self.kept.iter();
+        kept.any(|own| {
+            folder_name(own.folder) == place && Path::new(&own.path).starts_with(relative)
+        })
+    }
+
+    /// Whether a file is as the harness wrote it.
+    fn is_untouched(&self, place: &'static str, relative: &Path, path: &Path) -> io::Result<bool> {
+        match self.written.get(&(place, relative.to_owned())) {
+            Some(content) => Ok(fs::read(path)? == content.as_bytes()),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Whether `relative` is what a place names or stands below it; a place may end in `*`.
+fn covers(own: &OwnPlace, relative: &Path) -> bool {
+    match own.path.strip_suffix('*') {
+        Some(start) => relative.to_string_lossy().starts_with(start),
+        None => relative.starts_with(&own.path),
+    }
+}
+
 /// Watches the subject's folders from before its start.
 pub(crate) struct Watch {
     inotify: Inotify,
     state: State,
+    own: Own,
     /// Which folder an event's watch stands for.
     places: Vec<(inotify::WatchDescriptor, &'static str)>,
 }
@@ -55,6 +100,8 @@ pub(crate) struct Watch {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Traces {
     pub(crate) files_written: u64,
+    /// Files with content that the subject kept where it may; `None` when it may nowhere.
+    pub(crate) kept_files: Option<u64>,
     pub(crate) findings: Vec<String>,
     pub(crate) state_files: Vec<StateFile>,
 }
@@ -69,7 +116,7 @@ pub(crate) enum WatchError {
 }
 
 impl Watch {
-    pub(crate) fn start(dirs: &RunDirs, state: State) -> io::Result<Self> {
+    pub(crate) fn start(dirs: &RunDirs, state: State, own: Own) -> io::Result<Self> {
         let inotify = Inotify::init()?;
         let mask = WatchMask::CREATE | WatchMask::MODIFY | WatchMask::MOVED_TO;
         let mut places = Vec::new();
@@ -79,6 +126,7 @@ impl Watch {
         Ok(Self {
             inotify,
             state,
+            own,
             places,
         })
     }
@@ -101,6 +149,11 @@ impl Watch {
         log.extend_from_slice(control.as_bytes());
 
         let mut seen = self.events()?;
+        seen.retain(|(place, name)| {
+            let is_own = self.own.keeps(place, name) || self.own.leads_to_kept(place, name);
+            name == Path::new(CONTROL_FILE) || !is_own
+        });
+        let mut kept = 0;
         let mut controls = BTreeSet::new();
         let mut findings = Vec::new();
         for place in forbidden.iter().copied() {
@@ -119,10 +172,16 @@ impl Watch {
                 let found = needles
                     .find(name.as_bytes())
                     .or(search_file(&path, needles)?);
+                if self.own.keeps(place, &relative) {
+                    kept += u64::from(found.is_some());
+                    continue;
+                }
                 if let Some(what) = found {
                     findings.push(format!("{what} in a file below {place}"));
                 }
-                seen.insert((place, relative));
+                if !self.own.is_untouched(place, &relative, &path)? {
+                    seen.insert((place, relative));
+                }
             }
         }
         if contains(&log, control) {
@@ -148,6 +207,7 @@ impl Watch {
         };
         Ok(Traces {
             files_written,
+            kept_files: (!self.own.kept.is_empty()).then_some(kept),
             findings,
             state_files,
         })
@@ -240,6 +300,8 @@ mod tests {
         reason = "a test that cannot set up its folders has failed"
     )]
 
+    use spill_scenario::OwnFolder;
+
     use super::*;
 
     const CONTENT: &str =
@@ -249,7 +311,7 @@ mod tests {
     fn check(act: impl FnOnce(&RunDirs), stderr: &str, files: u64, findings: &[&str]) {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let watch = Watch::start(&dirs, State::Undeclared).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
         act(&dirs);
         let needles = Needles::new([CONTENT]);
         let traces = watch
@@ -311,7 +373,7 @@ mod tests {
         let run = |state| {
             let root = tempfile::tempdir().unwrap();
             let dirs = RunDirs::create(root.path().join("run")).unwrap();
-            let watch = Watch::start(&dirs, state).unwrap();
+            let watch = Watch::start(&dirs, state, Own::default()).unwrap();
             fs::create_dir(dirs.place(STATE).join("s")).unwrap();
             fs::write(dirs.place(STATE).join("s/1"), CONTENT).unwrap();
             let needles = Needles::new([CONTENT]);
@@ -335,10 +397,53 @@ mod tests {
     }
 
     #[test]
+    fn what_a_subject_may_keep_is_searched_and_counted_apart() {
+        let place = |folder, path: &str| OwnPlace {
+            folder,
+            path: path.to_owned(),
+        };
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        fs::write(dirs.place("home").join("settings"), "as written").unwrap();
+        fs::write(dirs.place("home").join("changed"), "as written").unwrap();
+        let written = ["settings", "changed"]
+            .map(|name| (("home", PathBuf::from(name)), "as written".to_owned()));
+        let own = Own {
+            written: written.into(),
+            kept: vec![
+                place(OwnFolder::Home, ".local/share/agent"),
+                place(OwnFolder::Tmp, ""),
+                place(OwnFolder::Home, ".agent.json*"),
+            ],
+        };
+        let watch = Watch::start(&dirs, State::Undeclared, own).unwrap();
+        let write = |folder: &str, path: &str, text: &str| {
+            let path = dirs.place(folder).join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("home", "changed", "otherwise");
+        write("home", ".local/share/agent/a", CONTENT);
+        write("home", ".local/share/agent/b", "none");
+        write("tmp", "c", CONTENT);
+        write("home", ".agent.json.1", "none");
+        write("home", ".local/share/other", CONTENT);
+        let needles = Needles::new([CONTENT]);
+        let traces = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();
+        assert_eq!(traces.kept_files, Some(2));
+        // The changed one and the other one.
+        assert_eq!(traces.files_written, 2);
+        assert_eq!(
+            traces.findings,
+            ["64 bytes of a result in a file below home"]
+        );
+    }
+
+    #[test]
     fn a_search_that_misses_its_control_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let mut watch = Watch::start(&dirs, State::Undeclared).unwrap();
+        let mut watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
         watch.places.clear();
         let error = watch
             .finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL)

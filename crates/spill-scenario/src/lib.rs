@@ -32,6 +32,9 @@ mod regular_file;
 mod repository;
 mod scenario;
 mod served;
+mod subject;
+mod subject_files;
+mod template;
 
 #[cfg(test)]
 mod fixture_tests;
@@ -61,3 +64,6 @@ pub use spill_record::{
     Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, LatencyRecord, RecallPoint,
     RulesRecord, Stage, parse_size,
 };
+pub use subject::{AnswerRule, ForeignSubject, OwnFolder, OwnPlace, SubjectFile, SubjectPreset};
+pub use subject_files::{built_in_subject, load_subject, subject_names};
+pub use template::{Slot, Template};

@@ -118,6 +118,12 @@ fn check_together(scenarios: &[Scenario]) -> Result<(), ScenarioError> {
     }
     for other in others {
         let names = format!("`{}` and `{}`", first.name, other.name);
+        if other.subject != first.subject {
+            return Err(plan_error(
+                format!("the scenarios {names} name different subjects"),
+                "name the same one, or run the scenarios one at a time",
+            ));
+        }
         if other.configurations != first.configurations {
             return Err(plan_error(
                 format!("the scenarios {names} declare different configurations"),
@@ -217,6 +223,9 @@ fn hash_of(record: &PlanRecord, scenarios: &[Scenario], base_seed: u64) -> Strin
         parts.push(scenario.model.composite.to_string());
         if let Some(expect) = scenario.expect {
             parts.push(format!("otherwise {}", expect.otherwise.as_str()));
+        }
+        if let Some(subject) = &scenario.subject {
+            parts.push(format!("{subject:?}"));
         }
         let limits = &scenario.limits;
         if limits.max_retries.is_some() || limits.retry_base_ms.is_some() {

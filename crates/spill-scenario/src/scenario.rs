@@ -6,6 +6,7 @@ use spill_record::{
 
 use crate::fault::{Expect, Fault, PlannedFault};
 use crate::input::{Input, Recipe};
+use crate::subject::ForeignSubject;
 
 /// How the simulated model deals with a stored result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -197,6 +198,8 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
     /// How its runs are to end; without it, any end is evidence.
     pub expect: Option<Expect>,
+    /// The agent under test; `None` leaves it to the caller.
+    pub subject: Option<ForeignSubject>,
 }
 
 impl Scenario {

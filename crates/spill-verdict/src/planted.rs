@@ -355,6 +355,7 @@ fn sound_record(
         effective_settings: None,
         error: None,
         same_as: None,
+        kept_files: None,
         ..template.clone()
     };
     score(&mut record, u64::from(FACTS), u64::from(FACTS) / 2);

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
 use spill_report::{EVENT_SCHEMA, Event};
-use spill_runner::{
-    FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
-};
+use spill_runner::{FinishedRun, Harness, Options, RunError, effective_settings, pairs_of};
 use spill_scenario::Plan;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -18,7 +16,7 @@ use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::progress::{Progress, Told};
 use crate::temp::Temp;
 use crate::work::{self, Work};
-use crate::{Failure, baseline, folder, host, out, prices, serve, sources};
+use crate::{Failure, baseline, folder, host, out, prices, serve, sources, subject};
 
 const VERB: &str = "accept";
 
@@ -71,11 +69,13 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         baseline::check_stage(args.plan.stage.into())
             .map_err(|error| Failure::usage(VERB, error))?;
     }
-    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage(VERB, error))?;
+    let usage = |error| Failure::usage(VERB, error);
+    let asked = subject::asked(args.subject.as_deref()).map_err(usage)?;
+    let plan = sources::plan_under(&args.plan, &asked).map_err(usage)?;
     if !args.quiet {
         print_notes(&plan);
     }
-    let subject = subject(args.subject.as_deref()).map_err(|error| Failure::usage(VERB, error))?;
+    let subject = subject::of_plan(asked, &plan).map_err(usage)?;
     let prices = args.prices.as_deref();
     let prices = prices
         .map(|path| prices::read(path, &plan.record.models))
@@ -141,29 +141,6 @@ fn print_notes(plan: &Plan) {
     }
 }
 
-fn subject(path: Option<&Path>) -> anyhow::Result<Subject> {
-    let Some(path) = path else {
-        return Ok(Subject::BuiltIn);
-    };
-    let found = std::fs::canonicalize(path).with_context(|| {
-        format!(
-            "the subject {} cannot be used (--subject takes the path of an executable)",
-            path.display()
-        )
-    })?;
-    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&found)?.permissions());
-    if !found.is_file() || mode & 0o111 == 0 {
-        anyhow::bail!(
-            "the subject {} is not an executable file (chmod +x it, or name another)",
-            path.display()
-        );
-    }
-    Ok(Subject::Command {
-        name: found.to_string_lossy().into_owned(),
-        command: vec![found.into()],
-    })
-}
-
 /// Asks the subject for its settings, runs the plan, and returns the folder with all records.
 async fn measure(
     args: &AcceptArgs,
@@ -175,7 +152,7 @@ async fn measure(
         .await
         .map_err(|error| Failure::usage(VERB, error))?;
     for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
-        configuration.effective_settings = Some(settings);
+        configuration.effective_settings = settings;
     }
     let plan = Arc::new(plan);
     let harness = Harness::start(plan.clone(), options.clone())

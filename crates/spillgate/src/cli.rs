@@ -96,8 +96,9 @@ pub(crate) struct AcceptArgs {
     /// Folder in which the run folder is made
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub(crate) out: PathBuf,
-    /// The agent under test: an executable that takes `step`'s arguments and environment
-    #[arg(long, value_name = "PATH")]
+    /// The agent under test: built-in, codex, claude-code, opencode, gemini-cli, a subject file NAME.toml
+    /// (docs/subjects.md), or an executable that takes `step`'s arguments and environment
+    #[arg(long, value_name = "NAME|FILE")]
     pub(crate) subject: Option<PathBuf>,
     /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
     #[arg(long, value_name = "FILE")]

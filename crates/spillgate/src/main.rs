@@ -26,6 +26,7 @@ mod serve;
 mod shard;
 mod sources;
 mod step;
+mod subject;
 mod sweep;
 mod temp;
 mod work;

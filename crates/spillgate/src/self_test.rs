@@ -194,7 +194,7 @@ fn measure(temp: &Path) -> anyhow::Result<RunSet> {
     runtime.block_on(async {
         let settings = effective_settings(&plan.record.configurations, &options).await?;
         for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
-            configuration.effective_settings = Some(settings);
+            configuration.effective_settings = settings;
         }
         let plan = Arc::new(plan);
         let harness = Harness::start(plan.clone(), options.clone()).await?;

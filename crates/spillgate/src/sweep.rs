@@ -13,6 +13,7 @@ use spill_scenario::{Plan, PlanOptions, Profile, Scenario, configurations_of, ex
 use spill_verdict::{counted, exit, grouped, recommendation_line};
 
 use crate::cli::SweepArgs;
+use crate::subject::{self, Asked};
 use crate::temp::Temp;
 use crate::work::same_acceptance;
 use crate::{Failure, accept, host, out, sources};
@@ -95,7 +96,7 @@ fn plan(args: &SweepArgs) -> anyhow::Result<Plan> {
         &configurations_text(args, &thresholds)?,
     )?;
     let mut scenarios = Vec::new();
-    for scenario in sources::settled_scenarios(&args.plan)? {
+    for scenario in subject::under(&Asked::BuiltIn, sources::settled_scenarios(&args.plan)?)? {
         for mut variant in variants(args, &scenario)? {
             variant.configurations.clone_from(&configurations);
             scenarios.push(variant);
@@ -253,7 +254,7 @@ fn each<T>(all: &[Scenario], values: &[T], set: impl Fn(&mut Scenario, &T)) -> V
 async fn measure(args: &SweepArgs, mut plan: Plan, options: &Options) -> anyhow::Result<PathBuf> {
     let settings = effective_settings(&plan.record.configurations, options).await?;
     for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
-        configuration.effective_settings = Some(settings);
+        configuration.effective_settings = settings;
     }
     let plan = Arc::new(plan);
     let harness = Harness::start(plan.clone(), options.clone()).await?;

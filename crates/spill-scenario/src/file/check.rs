@@ -5,11 +5,12 @@ use spill_record::RulesRecord;
 use toml::Spanned;
 
 use super::SourceText;
-use super::configurations::configurations;
+use super::configurations::{Labels, configurations};
 use super::faults::{expect, faults};
 use super::inputs::{self, Folder};
 use super::raw::{RawLimits, RawModel, RawRules, RawScenario, Size};
 use super::source::nearest;
+use super::subject;
 use super::time::{latency, recall};
 use crate::defaults;
 use crate::error::ScenarioError;
@@ -42,9 +43,18 @@ pub(super) fn scenario(
     let system = not_blank(source, &raw.system, "system")?;
     let prompt = not_blank(source, &raw.prompt, "prompt")?;
     let repetitions = repetitions(source, raw.repetitions.as_ref())?;
-    let configurations = configurations(source, &raw.configurations)?;
+    let labels = match &raw.subject {
+        Some(_) => Labels::Foreign,
+        None => Labels::BuiltIn,
+    };
+    let configurations = configurations(source, &raw.configurations, labels)?;
+    let subject = raw.subject.as_ref();
+    let subject = subject
+        .map(|raw| subject::subject(source, raw, &configurations))
+        .transpose()?;
     let model = model(source, &raw.model, recipe)?;
     let limits = limits(source, &raw.limits)?;
+    let limits = subject.as_ref().map_or(limits, |one| one.limits(limits));
     let rules = rules(source, &raw.rules)?;
     let faults = faults(source, &raw.fault)?;
     let expect = expect(source, raw.expect.as_ref())?;
@@ -96,6 +106,7 @@ pub(super) fn scenario(
         rules,
         faults,
         expect,
+        subject,
     })
 }
 

@@ -12,11 +12,21 @@ use crate::scenario::Configuration;
 const ENABLED_VAR: &str = "CLERUM_WORKFLOW_TOOL_SPILLOVER_ENABLED";
 const THRESHOLD_VAR: &str = "CLERUM_WORKFLOW_TOOL_SPILLOVER_THRESHOLD";
 
+/// Whose settings the labels of configurations are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// The built-in subject's: it is asked for them.
+    BuiltIn,
+    /// Another agent's, which nobody can ask: its limits stand in `env` alone.
+    Foreign,
+}
+
 /// Checks each configuration, and that together they make a ladder: one control, at least one
 /// candidate, one of the candidates shipped.
 pub(super) fn configurations(
     source: &SourceText<'_>,
     raw: &Spanned<Vec<RawConfiguration>>,
+    labels: Labels,
 ) -> Checked<Vec<Configuration>> {
     unique(
         source,
@@ -26,7 +36,7 @@ pub(super) fn configurations(
     let checked = raw
         .get_ref()
         .iter()
-        .map(|one| configuration(source, one))
+        .map(|one| configuration(source, one, labels))
         .collect::<Checked<Vec<_>>>()?;
     let place = |index: usize| raw.get_ref()[index].name.span();
     let controls = positions(&checked, |one| one.role == ConfigurationRole::Control);
@@ -96,7 +106,11 @@ fn positions(all: &[Configuration], wanted: impl Fn(&Configuration) -> bool) -> 
         .collect()
 }
 
-fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Configuration> {
+fn configuration(
+    source: &SourceText<'_>,
+    raw: &RawConfiguration,
+    labels: Labels,
+) -> Checked<Configuration> {
     let name = safe_name(source, &raw.name)?;
     let role = choice(
         source,
@@ -118,8 +132,11 @@ fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Con
             "drop `threshold_bytes` or `enabled = false`",
         ));
     }
-    let settings = policy::settings(source, raw, enabled)?;
-    if enabled && settings.threshold_bytes.is_none() {
+    let settings = match labels {
+        Labels::BuiltIn => policy::settings(source, raw, enabled)?,
+        Labels::Foreign => policy::of_another(source, raw)?,
+    };
+    if labels == Labels::BuiltIn && enabled && settings.threshold_bytes.is_none() {
         return Err(source.invalid(
             raw.name.span(),
             format!("`{name}` does not say what it is labelled with"),
@@ -127,25 +144,14 @@ fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Con
         ));
     }
     let mut env = BTreeMap::new();
-    for (variable, value) in &raw.env {
-        let variable_name = variable.get_ref();
-        if variable_name.is_empty() || variable_name.contains(['=', '\0']) {
-            return Err(source.invalid(
-                variable.span(),
-                format!("{variable_name:?} cannot be the name of an environment variable"),
-                "use letters, digits and `_`",
-            ));
-        }
-        if value.get_ref().contains('\0') {
-            return Err(source.invalid(
-                value.span(),
-                format!("the value of `{variable_name}` holds a NUL character"),
-                "remove it; the system passes no such value on",
-            ));
-        }
-        env.insert(variable_name.clone(), value.get_ref().clone());
+    for (name, value) in &raw.env {
+        variable(source, name, value)?;
+        env.insert(name.get_ref().clone(), value.get_ref().clone());
     }
-    label_matches_env(source, raw, enabled)?;
+    match labels {
+        Labels::BuiltIn => label_matches_env(source, raw, enabled)?,
+        Labels::Foreign => super::subject::configuration_env(source, &raw.env)?,
+    }
     policy::join(source, raw, &settings, &mut env)?;
     Ok(Configuration {
         name,
@@ -161,6 +167,30 @@ fn configuration(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Con
         store: settings.store,
         preview_share: settings.preview_share,
     })
+}
+
+/// Checks that a variable can be passed on.
+pub(super) fn variable(
+    source: &SourceText<'_>,
+    name: &Spanned<String>,
+    value: &Spanned<String>,
+) -> Checked<()> {
+    let written = name.get_ref();
+    if written.is_empty() || written.contains(['=', '\0']) {
+        return Err(source.invalid(
+            name.span(),
+            format!("{written:?} cannot be the name of an environment variable"),
+            "use letters, digits and `_`",
+        ));
+    }
+    if value.get_ref().contains('\0') {
+        return Err(source.invalid(
+            value.span(),
+            format!("the value of `{written}` holds a NUL character"),
+            "remove it; the system passes no such value on",
+        ));
+    }
+    Ok(())
 }
 
 /// Compares the label with what the variables plainly say. Values that the subject would refuse

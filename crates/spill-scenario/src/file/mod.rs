@@ -7,6 +7,7 @@ mod inputs;
 mod policy;
 mod raw;
 mod source;
+mod subject;
 mod time;
 
 use std::ops::Range;
@@ -16,6 +17,7 @@ pub(crate) use source::text_of;
 
 use crate::error::{Place, ScenarioError};
 use crate::scenario::{Configuration, Scenario};
+use crate::subject::SubjectPreset;
 
 /// A file that a person wrote: its name in messages, and its text.
 pub(crate) struct SourceText<'a> {
@@ -66,7 +68,19 @@ pub(crate) fn parse(
 pub fn configurations_of(file: &str, text: &str) -> Result<Vec<Configuration>, ScenarioError> {
     let source = SourceText { file, text };
     let raw = source::from_toml::<raw::RawConfigurations>(&source)?;
-    configurations::configurations(&source, &raw.configurations)
+    configurations::configurations(
+        &source,
+        &raw.configurations,
+        configurations::Labels::BuiltIn,
+    )
+}
+
+/// Reads a subject from the bytes of its file.
+pub(crate) fn subject_of(file: &str, bytes: &[u8]) -> Result<SubjectPreset, ScenarioError> {
+    let text = source::text_of(file, bytes, "a subject is a TOML file in UTF-8")?;
+    let source = SourceText { file, text };
+    let raw = source::from_toml::<subject::RawSubjectFile>(&source)?;
+    subject::preset(&source, &raw)
 }
 
 #[cfg(test)]

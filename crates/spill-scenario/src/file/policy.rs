@@ -116,6 +116,42 @@ pub(super) fn settings(
     })
 }
 
+/// What stands for policy and store of an agent that has its own.
+const OWN: &str = "own";
+
+/// The keys of a configuration of another agent: none of the built-in subject's settings.
+pub(super) fn of_another(
+    source: &SourceText<'_>,
+    raw: &RawConfiguration,
+) -> Checked<PolicySettings> {
+    let options = raw.options.iter().next();
+    let given = [
+        ("policy", raw.policy.as_ref().map(Spanned::span)),
+        ("store", raw.store.as_ref().map(Spanned::span)),
+        (
+            "preview_share",
+            raw.preview_share.as_ref().map(Spanned::span),
+        ),
+        ("options", options.map(|(key, _)| key.span())),
+    ];
+    for (key, span) in given {
+        if let Some(span) = span {
+            return Err(source.invalid(
+                span,
+                format!("`{key}` is a setting of the built-in subject"),
+                "remove it; another agent's limits are variables of its `env`",
+            ));
+        }
+    }
+    Ok(PolicySettings {
+        policy: OWN.to_owned(),
+        store: OWN.to_owned(),
+        preview_share: None,
+        threshold_bytes: raw.threshold_bytes.as_ref().map(|size| size.get_ref().0),
+        env: BTreeMap::new(),
+    })
+}
+
 fn policy(source: &SourceText<'_>, raw: &RawConfiguration) -> Checked<Policy> {
     let Some(policy) = &raw.policy else {
         return Ok(Policy::WorkflowStep);

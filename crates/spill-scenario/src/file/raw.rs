@@ -7,6 +7,8 @@ use toml::Spanned;
 
 use spill_record::parse_size;
 
+use super::subject::RawSubject;
+
 /// A scenario file as it is written. Keys that are `Option` have the defaults of
 /// [`crate::defaults`].
 #[derive(Debug, Deserialize)]
@@ -28,6 +30,7 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) fault: Vec<RawFault>,
     pub(super) expect: Option<RawExpect>,
+    pub(super) subject: Option<Spanned<RawSubject>>,
 }
 
 /// A text of configurations alone.

@@ -371,6 +371,7 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
         )),
         error: None,
         same_as: None,
+        kept_files: None,
     }
 }
 

@@ -23,5 +23,6 @@ mod schemas;
 mod shards;
 mod step_settings;
 mod structure;
+mod subjects;
 mod sweep;
 mod terminal;

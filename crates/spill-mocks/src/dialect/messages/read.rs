@@ -86,8 +86,18 @@ pub(in crate::dialect) fn item(
     match &*wire.role {
         "assistant" => Ok(vec![assistant(blocks)]),
         "user" => user(blocks).map_err(bad),
-        role => Err(bad(format!("'{role}' is not one of 'user', 'assistant'"))),
+        // Claude Code puts what it says of its surroundings behind the prompt, in this role.
+        "system" => Ok(vec![system(blocks)]),
+        role => Err(bad(format!(
+            "'{role}' is not one of 'user', 'assistant', 'system'"
+        ))),
     }
+}
+
+fn system(blocks: Vec<Block>) -> (Message, bool) {
+    let is_marked = blocks.iter().any(|block| block.cache_control.is_some());
+    let texts = blocks.into_iter().filter_map(|block| block.text);
+    (Message::System(texts.collect()), is_marked)
 }
 
 fn assistant(blocks: Vec<Block>) -> (Message, bool) {

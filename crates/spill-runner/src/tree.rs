@@ -1,0 +1,86 @@
+//! What a process leaves behind, its own process group or not.
+
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+/// How long killed processes may take to be reaped.
+const REAP: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Makes this process the parent of all its descendants whose own parent ends.
+pub(crate) fn adopt() -> io::Result<()> {
+    nix::sys::prctl::set_child_subreaper(true).map_err(io::Error::from)
+}
+
+/// Kills and reaps every child that is left: an orphan becomes one, so nothing of a tree survives.
+pub(crate) fn kill_rest() {
+    let until = Instant::now() + REAP;
+    while Instant::now() < until {
+        match waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => return,
+            Ok(WaitStatus::StillAlive) => {
+                for child in children_of(Pid::this()) {
+                    // One that has ended meanwhile is reaped by the next turn.
+                    let _ = kill(child, Signal::SIGKILL);
+                }
+                std::thread::sleep(PAUSE);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// Processes whose parent is `parent`.
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|number: &i32| parent_of(*number) == Some(parent.as_raw()))
+        .map(Pid::from_raw)
+        .collect()
+}
+
+fn parent_of(process: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    parent_in(&stat)
+}
+
+/// The parent's number in a line of `stat`; the name before it may hold anything.
+fn parent_in(stat: &str) -> Option<i32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_found_behind_any_name() {
+        assert_eq!(parent_in("12 (sh) S 7 12 12 0"), Some(7));
+        assert_eq!(parent_in("12 (a) S 1 (b) R 9 1"), Some(9));
+        assert_eq!(parent_in("12"), None);
+        assert_eq!(parent_in(""), None);
+    }
+
+    #[test]
+    fn a_child_is_among_its_parents_children() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("sleep starts");
+        let id = i32::try_from(child.id()).expect("a process id fits");
+        assert!(children_of(Pid::this()).contains(&Pid::from_raw(id)));
+        child.kill().expect("it is killed");
+        child.wait().expect("it is reaped");
+        assert!(!children_of(Pid::this()).contains(&Pid::from_raw(id)));
+    }
+}
