@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Recorded transcripts of the folder in SPILLGATE_TRACES, one folder per format: what the importers read agrees with independent
-# readers, what a replacement saves agrees with an independent computation to the byte, and the verb replays all of them.
+# readers, what a replacement saves agrees with an independent computation to the byte, the verb replays all of them, and each
+# becomes a scenario that runs.
 # What is not there is said, not skipped in silence.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -37,4 +38,7 @@ trap 'rm -rf "$out"' EXIT
 code=$?
 echo "replay of $traces: exit code $code"
 [ "$code" = 0 ] || failed=1
+
+# Every transcript becomes a scenario that runs, or says why not.
+bash crates/spill-traces/checks/scenarios.sh "$traces" ./target/release/spillgate || failed=1
 exit $failed

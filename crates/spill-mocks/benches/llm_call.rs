@@ -31,6 +31,7 @@ fn run() -> MockRun {
             files: Vec::new(),
             documents: Vec::new(),
             tables: Vec::new(),
+            calls: Vec::new(),
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spill_scenario::Recipe;
+use spill_scenario::{Recipe, ScriptedCall};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 
 use crate::composite;
@@ -112,6 +112,8 @@ impl Readings {
 pub(crate) struct Answer<'a> {
     pub(crate) recipe: Recipe,
     pub(crate) rules: &'a Rules,
+    /// The calls of a transcript, where the recipe has one.
+    pub(crate) script: &'a [ScriptedCall],
     pub(crate) readings: &'a Readings,
     pub(crate) max_findings: usize,
     /// What it forgets, where it does.
@@ -142,7 +144,7 @@ impl Answer<'_> {
     /// One line for each finding, in the order of the list and then of the text.
     pub(crate) fn write(&self, seen: &Seen<'_>, listed: &[Listed]) -> String {
         let mut found = match self.recipe {
-            Recipe::Review | Recipe::Document => Vec::new(),
+            Recipe::Review | Recipe::Document | Recipe::Recorded => Vec::new(),
             Recipe::Records => counts(listed),
         };
         for entry in in_reading_order(seen, listed) {
@@ -197,6 +199,12 @@ impl Answer<'_> {
             Subject::Rows => read(TextKind::Rows, entry.name, text, cuts),
             Subject::Csv => read(TextKind::Csv, entry.name, text, cuts),
             Subject::Log => read(TextKind::Log, entry.name, text, cuts),
+            Subject::Recorded => {
+                let call = self.script.iter().find(|call| call.key == entry.name);
+                if let Some(call) = call {
+                    read(TextKind::Recorded, &call.id, text, cuts);
+                }
+            }
         }
     }
 
@@ -208,6 +216,7 @@ impl Answer<'_> {
             (Recipe::Records, false) => "I found nothing to report in these tables.".into(),
             (Recipe::Review, false) => "I found nothing to report in this change.".into(),
             (Recipe::Document, false) => "I found no sections or key sentences.".into(),
+            (Recipe::Recorded, _) => "I found nothing to report in what the tools returned.".into(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A conversation, whatever dialect it was written in: what the simulated model and the accounting
 //! know of a request.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use spill_scenario::{recorded_key, recorded_tool};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::result::ToolText;
@@ -180,17 +181,38 @@ pub(crate) struct Call {
     pub(crate) json: String,
     /// The arguments parsed; null when they are not JSON.
     pub(crate) arguments: Value,
+    recorded: OnceLock<String>,
 }
 
 impl Call {
     /// A call whose arguments are written as text.
     pub(crate) fn written(id: String, name: String, json: String) -> Self {
+        let arguments = serde_json::from_str(&json).unwrap_or_default();
         Self {
             id,
             name,
-            arguments: serde_json::from_str(&json).unwrap_or_default(),
             json,
+            arguments,
+            recorded: OnceLock::new(),
         }
+    }
+
+    /// A call whose arguments are JSON.
+    pub(crate) fn parsed(id: String, name: String, arguments: Value) -> Self {
+        Self {
+            id,
+            name,
+            json: arguments.to_string(),
+            arguments,
+            recorded: OnceLock::new(),
+        }
+    }
+
+    /// The key of the recorded call that it is, when it is one of a transcript's; computed once.
+    pub(crate) fn recorded_key(&self) -> Option<&str> {
+        let tool = recorded_tool(&self.name)?;
+        let key = || recorded_key(tool, &self.arguments);
+        Some(self.recorded.get_or_init(key))
     }
 
     /// A string argument.

@@ -81,11 +81,12 @@ fn fact(number: usize, expect: String, source: &Source<'_>, at: usize) -> Fact {
             | TextKind::Document
             | TextKind::Rows
             | TextKind::Csv
-            | TextKind::Log => source.name.to_owned(),
+            | TextKind::Log
+            | TextKind::Recorded => source.name.to_owned(),
         },
         carrier_bytes: match source.kind {
-            // Canaries are planted in values that are there already.
-            TextKind::Rows | TextKind::Csv => source.text.len() as u64,
+            // Canaries are planted in values that are there already, or not at all.
+            TextKind::Rows | TextKind::Csv | TextKind::Recorded => source.text.len() as u64,
             TextKind::Diff | TextKind::File | TextKind::Document | TextKind::Log => {
                 weave(source.text, 0).len() as u64
             }
@@ -130,6 +131,15 @@ fn sources(input: &InputData) -> Vec<Source<'_>> {
                 },
                 name: &table.name,
                 text: &table.text,
+            })
+            .collect(),
+        Recipe::Recorded => input
+            .calls
+            .iter()
+            .map(|call| Source {
+                kind: TextKind::Recorded,
+                name: &call.id,
+                text: &call.result,
             })
             .collect(),
     }

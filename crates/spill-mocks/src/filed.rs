@@ -123,11 +123,8 @@ impl<'v> Filed<'v> {
                         lines + text.lines().count() as u64,
                     )
                 });
-        if lines == 0 {
-            LINE_BYTES
-        } else {
-            (bytes / lines).max(1)
-        }
+        let mean: Option<u64> = bytes.checked_div(lines);
+        mean.map_or(LINE_BYTES, |mean| mean.max(1))
     }
 
     fn next_unread(&self, spec: &ModelSpec) -> Vec<Range<u64>> {
@@ -141,7 +138,7 @@ impl<'v> Filed<'v> {
         let most = (spec.slice_bytes / self.mean_line()).clamp(1, MOST_LINES);
         let gap = self.lines.range(first..).next().map(|(line, _)| *line);
         let end = gap.map_or(first + most, |next| next.min(first + most));
-        vec![first..end]
+        std::iter::once(first..end).collect()
     }
 
     /// A window of lines around each hunk that is not in view.
@@ -176,6 +173,10 @@ impl<'v> Filed<'v> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "sets of one range are meant"
+)]
 mod tests {
     use serde_json::json;
 

@@ -39,6 +39,7 @@ mod ranges;
 mod readback;
 mod reader;
 mod record_rules;
+mod recorded;
 mod refusal;
 mod registry;
 mod reply;

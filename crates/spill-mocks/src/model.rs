@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spill_scenario::{ModelSpec, Profile, Recipe};
+use spill_scenario::{ModelSpec, Profile, RECORDED_PREFIX, Recipe, ScriptedCall, recorded_tool};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::answer::{Answer, Forgets, Readings};
@@ -45,8 +45,8 @@ pub struct ToolCall {
 
 /// Decides what the simulated model does about a request.
 ///
-/// It looks at the request, the recipe, the model and the seed, at nothing else: equal requests
-/// have equal answers.
+/// It looks at the request, the recipe, the model and the seed, and under the recipe `recorded` at which calls a
+/// transcript has (not at their results), at nothing else: equal requests have equal answers.
 #[must_use]
 pub fn respond(view: &View, run: &MockRun) -> Action {
     Model::new(run, Arc::default()).respond(view)
@@ -61,6 +61,8 @@ pub(crate) struct Model {
     spec: Arc<ModelSpec>,
     profile: Profile,
     rules: Rules,
+    /// The calls that a recorded agent made, in their order; what they returned is not in it.
+    script: Arc<[ScriptedCall]>,
     readings: Arc<Readings>,
     /// Of a model that forgets.
     memory: Option<Memory>,
@@ -76,6 +78,7 @@ impl Model {
             spec: Arc::clone(&run.model),
             profile: run.profile,
             rules: Rules::new(&run.model),
+            script: Arc::clone(run.served.script()),
             readings,
             memory: (run.profile == Profile::Forgetful).then(|| Memory::new(&run.model.recall)),
         }
@@ -98,6 +101,7 @@ impl Model {
             let answer = Answer {
                 recipe: self.recipe,
                 rules: &self.rules,
+                script: &self.script,
                 readings: &self.readings,
                 max_findings: usize::try_from(self.spec.max_findings).unwrap_or(usize::MAX),
                 forgets: self.memory.as_ref().map(|memory| Forgets {
@@ -135,6 +139,9 @@ impl Model {
     /// Calls of the first stage that is not done (list, diffs or documents, files, read-backs), as
     /// many as the model asks for in one turn.
     fn next_asks(&self, seen: &Seen<'_>, tools: &Toolbox<'_>) -> Vec<(String, String)> {
+        if self.recipe == Recipe::Recorded {
+            return self.next_recorded(seen, tools);
+        }
         let list = tools.call(Subject::List, "");
         if let Some(list) = list
             && self.is_wanted(seen, Subject::List, "", None)
@@ -150,6 +157,7 @@ impl Model {
             Recipe::Review => &[Subject::Diff, Subject::File],
             Recipe::Document => &[Subject::Document],
             Recipe::Records => &[Subject::Rows, Subject::Csv, Subject::Log],
+            Recipe::Recorded => &[],
         };
         let mut sources = Vec::new();
         let composite = tools.composite(&listed).filter(|_| self.spec.composite);
@@ -186,6 +194,39 @@ impl Model {
         });
         forgotten
             .filter_map(|(subject, name)| tools.call(*subject, name))
+            .take(self.width())
+            .collect()
+    }
+
+    /// Reads back what was stored of the recorded calls so far, then asks for the next ones: those of one recorded turn,
+    /// as many as the model asks for in one of its own. What a forgetful model no longer recalls comes last.
+    fn next_recorded(&self, seen: &Seen<'_>, tools: &Toolbox<'_>) -> Vec<(String, String)> {
+        let is_done = |call: &&ScriptedCall| seen.entry(Subject::Recorded, &call.key).is_some();
+        let done = self.script.iter().filter(is_done);
+        let sources: Vec<_> = done
+            .map(|call| (Subject::Recorded, call.key.as_str()))
+            .collect();
+        let mut reads = self.read_backs(seen, tools, &sources);
+        // A transcript's own tool for reading files knows nothing of what was stored here.
+        reads.retain(|(name, _)| recorded_tool(name).is_none());
+        if !reads.is_empty() {
+            return reads;
+        }
+        let open = self.script.iter().filter(|call| !is_done(call));
+        let mut open = open.filter_map(|call| Some((call.turn, tools.recorded(call)?)));
+        if let Some((turn, first)) = open.next() {
+            let others = open.take_while(|(of, _)| *of == turn).map(|(_, ask)| ask);
+            return std::iter::once(first)
+                .chain(others)
+                .take(self.width())
+                .collect();
+        }
+        let forgotten = self.script.iter().filter(|call| {
+            let entry = seen.entry(Subject::Recorded, &call.key);
+            entry.is_some_and(|entry| self.is_forgotten(entry))
+        });
+        forgotten
+            .filter_map(|call| tools.recorded(call))
             .take(self.width())
             .collect()
     }
@@ -240,7 +281,8 @@ impl Model {
                 | Subject::Document
                 | Subject::Rows
                 | Subject::Csv
-                | Subject::Log => Vec::new(),
+                | Subject::Log
+                | Subject::Recorded => Vec::new(),
             };
             if let Some(filed) = filed(seen, subject, name)
                 && let Some(reader) = FileReader::of(tools.offered)
@@ -310,7 +352,9 @@ fn filed<'s, 'v>(seen: &'s Seen<'v>, subject: Subject, name: &str) -> Option<&'s
 /// its format; all else always.
 fn is_due(seen: &Seen<'_>, subject: Subject, entry: &Listed) -> bool {
     match subject {
-        Subject::List | Subject::Diffs | Subject::Diff | Subject::Document => return true,
+        Subject::List | Subject::Diffs | Subject::Diff | Subject::Document | Subject::Recorded => {
+            return true;
+        }
         Subject::Rows | Subject::Csv | Subject::Log => return entry.format == Some(subject),
         Subject::File => {}
     }
@@ -353,9 +397,8 @@ pub(crate) struct Toolbox<'v> {
 
 impl<'v> Toolbox<'v> {
     pub(crate) fn new(offered: &'v [OfferedTool], recipe: Recipe) -> Self {
-        let list = list_tool(recipe);
-        let prefix = find(offered, "", list)
-            .and_then(|name| name.strip_suffix(list))
+        let prefix = list_tool(recipe)
+            .and_then(|list| find(offered, "", list)?.strip_suffix(list))
             .unwrap_or_default();
         Self {
             recipe,
@@ -378,8 +421,8 @@ impl<'v> Toolbox<'v> {
     /// The call that asks for a subject, when a tool for it is offered.
     pub(crate) fn call(&self, subject: Subject, name: &str) -> Option<(String, String)> {
         let (tool, argument) = match subject {
-            Subject::List => (list_tool(self.recipe), None),
-            Subject::Diffs => return None,
+            Subject::List => (list_tool(self.recipe)?, None),
+            Subject::Diffs | Subject::Recorded => return None,
             Subject::Diff => ("read_diff", Some("path")),
             Subject::File => ("read_file", Some("path")),
             Subject::Document => ("read_document", Some("name")),
@@ -394,13 +437,22 @@ impl<'v> Toolbox<'v> {
         };
         Some((offered.to_owned(), arguments.to_string()))
     }
+
+    /// The call that a transcript has, when its tool is offered.
+    fn recorded(&self, call: &ScriptedCall) -> Option<(String, String)> {
+        let tool = format!("{RECORDED_PREFIX}{}", call.tool);
+        let offered = find(self.offered, &self.prefix, &tool)?;
+        Some((offered.to_owned(), call.arguments.clone()))
+    }
 }
 
-fn list_tool(recipe: Recipe) -> &'static str {
+/// The tool that says what there is; recorded calls are in the order in which they were made.
+fn list_tool(recipe: Recipe) -> Option<&'static str> {
     match recipe {
-        Recipe::Review => "list_changed_files",
-        Recipe::Document => "list_documents",
-        Recipe::Records => "list_tables",
+        Recipe::Review => Some("list_changed_files"),
+        Recipe::Document => Some("list_documents"),
+        Recipe::Records => Some("list_tables"),
+        Recipe::Recorded => None,
     }
 }
 

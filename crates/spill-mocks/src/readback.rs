@@ -41,7 +41,8 @@ pub(crate) fn wanted(
             | Subject::Document
             | Subject::Rows
             | Subject::Csv
-            | Subject::Log,
+            | Subject::Log
+            | Subject::Recorded,
         ) => {
             let targets = from_start_and_end(stored, spec.reading_budget_bytes, slice);
             within_budget(difference(&targets, &in_view), stored, spec)

@@ -25,6 +25,8 @@ pub(crate) enum TextKind {
     /// Comma-separated values.
     Csv,
     Log,
+    /// What a tool of a transcript returned: only patterns are looked for.
+    Recorded,
 }
 
 /// Which ends of a text are cuts, with more text beyond them that is not visible.
@@ -79,6 +81,7 @@ impl Rules {
             TextKind::Rows => record_rules::of_rows(carrier, &text, cuts),
             TextKind::Csv => record_rules::of_csv(carrier, &text, cuts),
             TextKind::Log => record_rules::of_log(carrier, &text, cuts),
+            TextKind::Recorded => Vec::new(),
         };
         self.match_patterns(kind, carrier, &text, cuts, &mut findings);
         findings.sort_by_key(|finding| finding.at);
@@ -96,7 +99,16 @@ impl Rules {
         if self.patterns.is_empty() {
             return;
         }
-        let whole = whole_lines(text, cuts);
+        // Its patterns are of one place within a line: what of the line is beyond a cut does not matter.
+        let whole = match kind {
+            TextKind::Recorded => 0..text.len(),
+            TextKind::Diff
+            | TextKind::File
+            | TextKind::Document
+            | TextKind::Rows
+            | TextKind::Csv
+            | TextKind::Log => whole_lines(text, cuts),
+        };
         let mut at = whole.start;
         for raw in text[whole].split_inclusive('\n') {
             if let Some(line) = code_line(kind, raw.trim_end_matches(['\n', '\r'])) {
@@ -194,9 +206,12 @@ fn match_code(carrier: &str, line: &str, start: usize, findings: &mut Vec<Findin
 /// change or is a header.
 fn code_line(kind: TextKind, line: &str) -> Option<&str> {
     match kind {
-        TextKind::File | TextKind::Document | TextKind::Rows | TextKind::Csv | TextKind::Log => {
-            Some(line)
-        }
+        TextKind::File
+        | TextKind::Document
+        | TextKind::Rows
+        | TextKind::Csv
+        | TextKind::Log
+        | TextKind::Recorded => Some(line),
         TextKind::Diff if line.starts_with(['-', '@']) => None,
         TextKind::Diff => Some(line.strip_prefix(['+', ' ']).unwrap_or(line)),
     }

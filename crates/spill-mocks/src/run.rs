@@ -9,7 +9,8 @@ pub struct MockRun {
     pub run_id: String,
     /// What the agent is asked to do.
     pub recipe: Recipe,
-    /// What the tools return; the simulated model does not look at it.
+    /// What the tools return; the simulated model does not look at it. Of recorded calls it knows which were made, not
+    /// what they returned.
     pub served: Arc<ServedInput>,
     /// Seed of the run's pair.
     pub seed: u64,

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
+use spill_scenario::recorded_tool;
 
 use crate::conversation::{Call, OfferedTool};
 use crate::rules::Cuts;
@@ -183,8 +184,11 @@ impl<'v> FileReader<'v> {
     }
 }
 
-/// The file that a call of such a tool reads.
+/// The file that a call of such a tool reads; a tool of a transcript reads none.
 pub(crate) fn read_path(call: &Call) -> Option<&str> {
+    if recorded_tool(&call.name).is_some() {
+        return None;
+    }
     PATHS.into_iter().find_map(|path| call.text(path))
 }
 

@@ -5,7 +5,7 @@ use std::iter::once;
 use std::ops::Range;
 
 use serde_json::Value;
-use spill_scenario::strip_canaries;
+use spill_scenario::{recorded_tool, strip_canaries};
 
 use crate::answer::segments;
 use crate::composite;
@@ -34,6 +34,8 @@ pub(crate) enum Subject {
     /// A table's comma-separated values.
     Csv,
     Log,
+    /// What a tool of a transcript returned.
+    Recorded,
 }
 
 impl Subject {
@@ -52,6 +54,9 @@ impl Subject {
             ("export_csv", Subject::Csv),
             ("read_log", Subject::Log),
         ];
+        if recorded_tool(name).is_some() {
+            return Some(Self::Recorded);
+        }
         let found = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
         found.map(|(_, subject)| *subject)
     }
@@ -106,7 +111,12 @@ pub(crate) fn calls(view: &View) -> Vec<SeenCall<'_>> {
 
 /// How a call that reads a stored result back names it: by `spillover_ref`, as a `uri`, as a file, or
 /// as the `path` of a tool that is none of the recipes'.
+///
+/// A tool of a transcript never reads one, whatever its arguments are called.
 pub(crate) fn reference_argument(call: &Call) -> Option<&str> {
+    if recorded_tool(&call.name).is_some() {
+        return None;
+    }
     let path = || {
         let is_reader = Subject::of_tool(&call.name).is_none();
         call.text("path").filter(|_| is_reader)
@@ -239,7 +249,7 @@ pub(crate) enum Outcome<'v> {
 #[derive(Debug)]
 pub(crate) struct Entry<'v> {
     pub(crate) subject: Subject,
-    /// The file's path, the document's or the table's name; empty for the list.
+    /// The file's path, the document's or the table's name, the recorded call's key; empty for the list.
     pub(crate) name: &'v str,
     /// Calls so far.
     pub(crate) attempts: u32,
@@ -322,6 +332,7 @@ impl<'v> Seen<'v> {
             Subject::Diff | Subject::File => seen.call.text("path"),
             Subject::Document | Subject::Log => seen.call.text("name"),
             Subject::Rows | Subject::Csv => seen.call.text("table"),
+            Subject::Recorded => seen.call.recorded_key(),
         };
         let name = argument.unwrap_or_default();
         let index = *self.by_subject.entry((subject, name)).or_insert_with(|| {
@@ -339,6 +350,8 @@ impl<'v> Seen<'v> {
         let Some(result) = seen.result else { return };
         entry.behind = seen.behind;
         match form_of(Some(seen.call), result) {
+            // A recorded error is what the recorded agent got: it is read, and not asked for again.
+            Form::Error if subject == Subject::Recorded => entry.outcome = Outcome::Text(result),
             Form::Error => {}
             Form::Whole | Form::Slice(_) => entry.outcome = Outcome::Text(result),
             Form::Preview(_) | Form::Saved(_) if matches!(entry.outcome, Outcome::Text(_)) => {}
@@ -459,7 +472,7 @@ impl Listed {
     /// The size that the list states for a subject.
     pub(crate) fn stated(&self, subject: Subject) -> Option<u64> {
         match subject {
-            Subject::List | Subject::Diffs => None,
+            Subject::List | Subject::Diffs | Subject::Recorded => None,
             Subject::Diff => self.diff_bytes,
             Subject::File => self.file_bytes,
             Subject::Document | Subject::Rows | Subject::Csv | Subject::Log => self.size_bytes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use spill_scenario::{LlmFault, ModelSpec};
+use spill_scenario::{LlmFault, ModelSpec, ServedInput};
 use spill_tokens::TokenCounter;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -30,6 +30,8 @@ use crate::usage::{Cost, Prefixes, PromptCache, context, result_entry};
 #[derive(Debug)]
 pub(crate) struct LlmState {
     model: Model,
+    /// What the tools serve; only the accounting looks at it.
+    served: Arc<ServedInput>,
     spec: Arc<ModelSpec>,
     last: Option<View>,
     costs: Vec<Cost>,
@@ -57,6 +59,7 @@ impl LlmState {
     pub(crate) fn new(run: &MockRun, readings: Arc<Readings>) -> Self {
         Self {
             model: Model::new(run, readings),
+            served: Arc::clone(&run.served),
             spec: Arc::clone(&run.model),
             last: None,
             costs: Vec::new(),
@@ -138,7 +141,8 @@ impl LlmState {
         self.parsed_bytes += view.parsed_bytes;
         self.costs.truncate(view.reused);
         for index in self.costs.len()..view.messages.len() {
-            self.costs.push(Cost::of(&view, index, tokens));
+            self.costs
+                .push(Cost::of(&view, index, tokens, &self.served));
         }
         Ok(view)
     }
@@ -251,7 +255,7 @@ impl LlmState {
         for (index, item) in view.messages.iter().enumerate().skip(view.reused) {
             let is_result = matches!(*item.message, Message::Tool { .. });
             if is_result && self.known_results.insert(item.hash) {
-                new_results.extend(result_entry(view, index));
+                new_results.extend(result_entry(view, index, &self.served));
             }
         }
         LlmCallEntry {

@@ -9,7 +9,7 @@ use spill_engine::{
 };
 use spill_scenario::{
     ChangedFile, Class, Document, FactsOrigin, Input, InputData, ModelSpec, Profile, Recipe,
-    ServedInput, Table, TableFormat,
+    RecordedCall, ServedInput, Table, TableFormat,
 };
 
 use crate::model::{Action, ToolCall};
@@ -61,6 +61,7 @@ pub(crate) fn review() -> InputData {
         ],
         documents: Vec::new(),
         tables: Vec::new(),
+        calls: Vec::new(),
     }
 }
 
@@ -81,6 +82,7 @@ pub(crate) fn document() -> InputData {
         recipe: Recipe::Document,
         files: Vec::new(),
         tables: Vec::new(),
+        calls: Vec::new(),
         documents: vec![Document {
             name: "report.md".to_owned(),
             title: "Report".to_owned(),
@@ -129,6 +131,43 @@ pub(crate) fn records() -> InputData {
             table("sent.csv", TableFormat::Csv, csv),
         ],
         ..InputData::empty(Recipe::Records)
+    }
+}
+
+/// A session of four calls in three turns: one long result with a value in its middle and one at its end, one error, and
+/// the first call once more.
+pub(crate) fn recorded() -> InputData {
+    let mut log = String::new();
+    for number in 0..600 {
+        let what = match number {
+            300 => "code=E4831".to_owned(),
+            598 => "last=S9904".to_owned(),
+            _ => format!("tick {number}"),
+        };
+        log.push_str(&format!("line {number:03} {what}\n"));
+    }
+    let call = |number: usize, turn, tool: &str, arguments: Value, result: &str| RecordedCall {
+        id: format!("{number}-{tool}"),
+        turn,
+        tool: tool.to_owned(),
+        arguments: arguments.as_object().cloned().unwrap_or_default(),
+        is_error: number == 3,
+        result: result.to_owned(),
+    };
+    InputData {
+        calls: vec![
+            call(1, 1, "ls", json!({}), "log\n"),
+            call(
+                2,
+                2,
+                "read_file",
+                json!({"path": "log", "offset": 0, "limit": 9}),
+                &log,
+            ),
+            call(3, 2, "cat", json!({"path": "x"}), "no x, code=N0001"),
+            call(4, 3, "ls", json!({"recorded_occurrence": 2}), "log\nnew\n"),
+        ],
+        ..InputData::empty(Recipe::Recorded)
     }
 }
 

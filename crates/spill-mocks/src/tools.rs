@@ -6,9 +6,12 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use spill_scenario::{ModelSpec, Recipe, ServedInput, TableFormat, strip_canaries};
+use spill_scenario::{
+    ModelSpec, RECORDED_PREFIX, Recipe, ServedInput, TableFormat, recorded_key, strip_canaries,
+};
 
 use crate::composite::heading_of;
+use crate::recorded::{RecordedTools, no_such_call};
 
 /// Lines that `search` returns when the call names no limit, and at most.
 const SEARCH_LIMIT: usize = 50;
@@ -44,6 +47,7 @@ pub(crate) struct ResultText {
 pub(crate) struct ServedTools {
     input: Arc<ServedInput>,
     whole: Mutex<HashMap<(&'static str, String), ResultText>>,
+    recorded: RecordedTools,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +83,7 @@ impl Offer {
 impl ServedTools {
     pub(crate) fn new(input: Arc<ServedInput>) -> Self {
         Self {
+            recorded: RecordedTools::of(input.script()),
             input,
             whole: Mutex::default(),
         }
@@ -89,12 +94,13 @@ impl ServedTools {
     }
 
     /// The `tools/list` result, as JSON.
-    pub(crate) fn list(&self, offer: Offer) -> &'static str {
+    pub(crate) fn list(&self, offer: Offer) -> &str {
         match (self.input.recipe(), offer) {
             (Recipe::Review, Offer::Plain) => &REVIEW_TOOLS,
             (Recipe::Review, Offer::Composite) => &COMPOSITE_REVIEW_TOOLS,
             (Recipe::Document, _) => &DOCUMENT_TOOLS,
             (Recipe::Records, _) => &RECORDS_TOOLS,
+            (Recipe::Recorded, _) => self.recorded.list(),
         }
     }
 
@@ -116,6 +122,10 @@ impl ServedTools {
             (Recipe::Records, "query") => self.named("table", "table", arguments),
             (Recipe::Records, "export_csv") => self.named("export", "table", arguments),
             (Recipe::Records, "read_log") => self.named("log", "name", arguments),
+            (Recipe::Recorded, name) => match name.strip_prefix(RECORDED_PREFIX) {
+                Some(tool) if self.recorded.has(tool) => self.recorded(tool, arguments),
+                Some(_) | None => ToolOutcome::Unknown,
+            },
             (Recipe::Review | Recipe::Document | Recipe::Records, _) => ToolOutcome::Unknown,
         }
     }
@@ -135,6 +145,16 @@ impl ServedTools {
         match text {
             Some(text) => ToolOutcome::Text(self.whole(kind, name, text)),
             None => ToolOutcome::Error(format!("no such {kind}: {name}")),
+        }
+    }
+
+    /// The result that the transcript has for a call.
+    fn recorded(&self, tool: &str, arguments: &Value) -> ToolOutcome {
+        let key = recorded_key(tool, arguments);
+        match self.input.recorded(&key) {
+            Some(result) if result.is_error => ToolOutcome::Error(result.text.to_string()),
+            Some(result) => ToolOutcome::Text(self.whole("recorded", &key, &result.text)),
+            None => ToolOutcome::Error(no_such_call(tool, self.input.script())),
         }
     }
 
@@ -326,7 +346,7 @@ static RECORDS_TOOLS: LazyLock<String> = LazyLock::new(|| {
     ])
 });
 
-fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> Value {
+pub(crate) fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> Value {
     json!({
         "name": name,
         "description": description,
@@ -339,6 +359,6 @@ fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> 
     })
 }
 
-fn list_result(tools: &[Value]) -> String {
+pub(crate) fn list_result(tools: &[Value]) -> String {
     json!({"tools": tools}).to_string()
 }

@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 
+use spill_scenario::ServedInput;
 use spill_tokens::TokenCounter;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -46,7 +47,12 @@ enum Origin {
 
 impl Cost {
     /// Counts one message of a request.
-    pub(crate) fn of(view: &View, index: usize, tokens: &TokenCounter) -> Self {
+    pub(crate) fn of(
+        view: &View,
+        index: usize,
+        tokens: &TokenCounter,
+        served: &ServedInput,
+    ) -> Self {
         let (counted, bytes, origin) = match &*view.messages[index].message {
             Message::System(text) => (tokens.count(text), text.len(), Origin::System),
             Message::User(text) => (tokens.count(text), text.len(), Origin::User),
@@ -65,7 +71,7 @@ impl Cost {
                 )
             }
             Message::Tool { call_id, result } => {
-                let form = form_in_prompt(view, call_of(view, index), result);
+                let form = form_in_prompt(view, call_of(view, index), result, served);
                 (
                     tokens.count(call_id) + result_tokens(result, tokens),
                     result.content_bytes(),
@@ -97,17 +103,36 @@ fn result_tokens(result: &ToolText, tokens: &TokenCounter) -> u64 {
 
 /// In which form a result stands in the prompt, given the call it answers. What an agent's own tool
 /// read from a saved result is a slice of it; where nothing leads to the rest, the result is cut.
-fn form_in_prompt(view: &View, call: Option<&Call>, result: &ToolText) -> ResultForm {
-    match form_of(call, result) {
+fn form_in_prompt(
+    view: &View,
+    call: Option<&Call>,
+    result: &ToolText,
+    served: &ServedInput,
+) -> ResultForm {
+    match form_as_served(call, result, served) {
         Form::Error => ResultForm::Error,
         Form::Whole if call.is_some_and(|call| read_path(call).is_some()) => ResultForm::Slice,
-        Form::Whole if result.is_cut() => ResultForm::Cut,
+        Form::Whole if result.is_cut() && !is_as_recorded(call, result, served) => ResultForm::Cut,
         Form::Whole => ResultForm::Inline,
         Form::Preview(_) => ResultForm::Preview,
         Form::Slice(_) => ResultForm::Slice,
         Form::Saved(_) if FileReader::of(view.offered()).is_some() => ResultForm::Preview,
         Form::Saved(_) => ResultForm::Cut,
     }
+}
+
+/// What a result is. A recorded one that stands there as it was served is whole, even where the recording agent had put
+/// a preview in the place of a result: the subject stored nothing.
+fn form_as_served<'v>(call: Option<&Call>, result: &'v ToolText, served: &ServedInput) -> &'v Form {
+    match form_of(call, result) {
+        Form::Preview(_) | Form::Saved(_) if is_as_recorded(call, result, served) => &Form::Whole,
+        form => form,
+    }
+}
+
+fn is_as_recorded(call: Option<&Call>, result: &ToolText, served: &ServedInput) -> bool {
+    let recorded = call.and_then(|call| served.recorded(call.recorded_key()?));
+    recorded.is_some_and(|recorded| *recorded.text == *result.text)
 }
 
 /// The call that the tool message at `index` answers.
@@ -125,12 +150,12 @@ fn call_of(view: &View, index: usize) -> Option<&Call> {
 }
 
 /// Describes the tool message at `index` for the journal; `None` for other messages.
-pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
+pub(crate) fn result_entry(view: &View, index: usize, served: &ServedInput) -> Option<NewResult> {
     let Message::Tool { result, .. } = &*view.messages[index].message else {
         return None;
     };
     let call = call_of(view, index);
-    let form = form_of(call, result);
+    let form = form_as_served(call, result, served);
     let asked = call.and_then(reference_argument);
     let (reference, offset_bytes, stored_bytes) = match form {
         Form::Whole | Form::Error => (asked.map(str::to_owned), None, None),
@@ -147,7 +172,7 @@ pub(crate) fn result_entry(view: &View, index: usize) -> Option<NewResult> {
         argument_bytes: call.map_or(0, |call| call.json.len() as u64),
         text_bytes: result.text.len() as u64,
         prompt_bytes: result.content_bytes() as u64,
-        form: form_in_prompt(view, call, result),
+        form: form_in_prompt(view, call, result, served),
         reference,
         offset_bytes,
         stored_bytes,
@@ -331,10 +356,11 @@ mod tests {
     #[test]
     fn a_prompt_costs_its_texts_and_the_published_overheads() {
         let tokens = TokenCounter::o200k_base();
+        let served = crate::testing::served(crate::testing::document());
         let body = r#"{"model":"m","messages":[{"role":"system","content":"Hello, world!"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"<tool-result>\nhello world\n</tool-result>"}],"tools":[]}"#;
         let view = View::parse(body.as_bytes()).expect("a request");
         let costs: Vec<_> = (0..3)
-            .map(|index| Cost::of(&view, index, &tokens))
+            .map(|index| Cost::of(&view, index, &tokens, &served))
             .collect();
         let count = |text: &str| tokens.count(text);
         let call = count("c1") + count("read") + count("{}");

@@ -43,6 +43,7 @@ fn run(run_id: &str) -> MockRun {
             files: vec![file],
             documents: Vec::new(),
             tables: Vec::new(),
+            calls: Vec::new(),
         },
         facts: Vec::new(),
         facts_origin: FactsOrigin::Derived,

@@ -19,7 +19,7 @@ use crate::process::Finished;
 use crate::score::{Score, score};
 use crate::servers_alone;
 use crate::step_result::StepResult;
-use crate::watch::{LEAK_CHECK, LEAK_CHECK_ALONE, Traces};
+use crate::watch::{CONFINED_LEAK_CHECK, LEAK_CHECK, LEAK_CHECK_ALONE, Traces};
 
 /// What a run is known by before it starts.
 pub(crate) struct Identity<'a> {
@@ -91,6 +91,9 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
                 Witness::ServersAlone { .. } => None,
             };
             record.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
+            if report.confined {
+                CONFINED_LEAK_CHECK.clone_into(&mut record.leak_check);
+            }
         }
     }
     let mut fault = None;

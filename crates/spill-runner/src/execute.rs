@@ -420,6 +420,7 @@ impl Worker {
                         .subject
                         .command(&options.spillgate, &["--job".into(), job.into()]),
                     env: process::filled(env, &dirs, planned.seed),
+                    confined: options.subject == Subject::BuiltIn,
                     timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
                 };
                 (launch, Watch::start(&dirs, state, Own::default())?, None)
@@ -441,6 +442,7 @@ impl Worker {
                     spillgate: &options.spillgate,
                     command: start.command,
                     env: start.env,
+                    confined: false,
                     timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
                 };
                 let watch = Watch::start(&dirs, State::Undeclared, own)?;

@@ -17,6 +17,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::confine::confine;
 use crate::tree;
 
 /// What the launcher saw of the subject's process.
@@ -30,6 +31,9 @@ pub struct LaunchReport {
     pub peak_rss_bytes: u64,
     /// Processor time of the same, user and system, in microseconds.
     pub cpu_us: u64,
+    /// Whether the kernel kept the process from writing anywhere but in the folders that were named.
+    #[serde(default)]
+    pub confined: bool,
 }
 
 /// Starts `command`, waits for it, and writes a [`LaunchReport`] as JSON to `report`.
@@ -38,10 +42,13 @@ pub struct LaunchReport {
 /// nothing from standard input. When the launcher's own standard input ends, the child's whole
 /// process group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
 ///
+/// With `writable`, the child may write below these folders and nowhere else, where the kernel has
+/// Landlock; the report says whether it was so.
+///
 /// # Errors
 ///
 /// Fails when the command cannot be started or the report cannot be written.
-pub fn launch(report: &Path, command: &[OsString]) -> io::Result<()> {
+pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString]) -> io::Result<()> {
     let [program, arguments @ ..] = command else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -49,17 +56,27 @@ pub fn launch(report: &Path, command: &[OsString]) -> io::Result<()> {
         ));
     };
     tree::adopt()?;
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .stdin(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| {
-            io::Error::new(
-                error.kind(),
-                format!("cannot start {}: {error}", PathBuf::from(program).display()),
-            )
-        })?;
+        .process_group(0);
+    // A thread's restrictions are those of what it starts; the launcher itself has a report to write.
+    let started = std::thread::scope(|scope| {
+        let start = scope.spawn(|| {
+            let confined = writable.is_some_and(confine);
+            command.spawn().map(|child| (child, confined))
+        });
+        start
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")))
+    });
+    let (mut child, confined) = started.map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("cannot start {}: {error}", PathBuf::from(program).display()),
+        )
+    })?;
     let group = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
     std::thread::spawn(move || {
         let mut rest = Vec::new();
@@ -80,6 +97,7 @@ pub fn launch(report: &Path, command: &[OsString]) -> io::Result<()> {
         signal: status.signal(),
         peak_rss_bytes: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
         cpu_us: micros(usage.user_time()) + micros(usage.system_time()),
+        confined,
     };
     std::fs::write(report, serde_json::to_vec(&seen)?)
 }

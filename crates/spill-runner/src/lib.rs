@@ -9,6 +9,7 @@
 
 mod assemble;
 mod call_record;
+mod confine;
 mod execute;
 mod expected;
 mod foreign;

@@ -100,6 +100,7 @@ async fn ask(
             .subject
             .command(&options.spillgate, &["--print-settings".into()]),
         env: process::filled(&configuration.env, dirs, 0),
+        confined: options.subject == Subject::BuiltIn,
         timeout: PROBE_TIMEOUT,
     };
     let (_never, stop) = watch::channel(false);

@@ -104,6 +104,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) command: Vec<OsString>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) timeout: Duration,
+    /// Whether the kernel is to keep the process from writing anywhere but in its declared folders.
+    pub(crate) confined: bool,
 }
 
 /// How a process ended.
@@ -201,6 +203,7 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         .arg("launch")
         .arg("--report")
         .arg(report)
+        .args(writable(dirs, launch))
         .arg("--")
         .args(&launch.command)
         .env_clear()
@@ -219,6 +222,17 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         // A group of its own, so that an interrupt typed at the terminal reaches the runner alone.
         .process_group(0)
         .spawn()
+}
+
+/// The launcher's flags that name the folders which a confined process may write in.
+fn writable(dirs: &RunDirs, launch: &Launch<'_>) -> Vec<OsString> {
+    if !launch.confined {
+        return Vec::new();
+    }
+    [dirs.place("out"), dirs.place(STATE)]
+        .into_iter()
+        .flat_map(|place| ["--writable".into(), place.into_os_string()])
+        .collect()
 }
 
 /// Appends a stream to `bytes` until its end; past the bound, says so and throws the rest away.

@@ -48,6 +48,12 @@ pub(crate) fn frame(recipe: Recipe) -> Result<Scenario, ScenarioError> {
                 way_out: "start from scenarios/records.toml".to_owned(),
             });
         }
+        Recipe::Recorded => {
+            return Err(ScenarioError::Plan {
+                problem: "no built-in scenario has the recipe `recorded`".to_owned(),
+                way_out: "make one with `spillgate scenario from-trace`".to_owned(),
+            });
+        }
     };
     file::parse(name, text.as_bytes(), None)
 }

@@ -95,3 +95,7 @@ pub const INFRASTRUCTURE_BUDGET: f64 = 0.0;
 pub const MAX_SCENARIO_BYTES: u64 = 1024 * 1024;
 /// A document, or a file of an input's folder, larger than this is not read.
 pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;
+/// A file of recorded calls larger than this is not read.
+pub const MAX_RECORDED_BYTES: u64 = 64 * 1024 * 1024;
+/// Recorded calls of one input at most.
+pub const MAX_RECORDED_CALLS: usize = 10_000;

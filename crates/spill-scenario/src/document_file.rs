@@ -55,13 +55,11 @@ pub(crate) fn read(path: &Path) -> Result<InputData, ScenarioError> {
             |title| title.trim().to_owned(),
         );
     Ok(InputData {
-        recipe: Recipe::Document,
-        files: Vec::new(),
-        tables: Vec::new(),
         documents: vec![Document {
             name: name.into_owned(),
             title,
             text: text.to_owned(),
         }],
+        ..InputData::empty(Recipe::Document)
     })
 }

@@ -1,5 +1,7 @@
 use spill_record::{Class, FactPlace, FactsOrigin};
 
+use crate::recorded::RecordedCall;
+
 /// What the agent is asked to do; it decides which tools are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recipe {
@@ -9,6 +11,8 @@ pub enum Recipe {
     Document,
     /// Answer questions about tables, exports and logs.
     Records,
+    /// Do what a recorded agent did, with the results that it got.
+    Recorded,
 }
 
 impl Recipe {
@@ -19,6 +23,7 @@ impl Recipe {
             Self::Review => "review",
             Self::Document => "document",
             Self::Records => "records",
+            Self::Recorded => "recorded",
         }
     }
 }
@@ -95,6 +100,8 @@ pub struct InputData {
     pub documents: Vec<Document>,
     /// The tables, exports and logs; of the recipe `records`.
     pub tables: Vec<Table>,
+    /// The calls of a transcript, in their order; of the recipe `recorded`.
+    pub calls: Vec<RecordedCall>,
 }
 
 impl InputData {
@@ -106,6 +113,7 @@ impl InputData {
             files: Vec::new(),
             documents: Vec::new(),
             tables: Vec::new(),
+            calls: Vec::new(),
         }
     }
 }
@@ -117,8 +125,8 @@ pub struct Fact {
     pub id: String,
     /// The text that the answer has to contain.
     pub expect: String,
-    /// What carries it: a file's path, [`diff_carrier`] of a path, a document's or table's name, or
-    /// the list tool.
+    /// What carries it: a file's path, [`diff_carrier`] of a path, a document's or table's name, a
+    /// recorded call's id, or the list tool.
     pub carrier: String,
     /// Bytes of the carrier as served.
     pub carrier_bytes: u64,

@@ -25,6 +25,9 @@ mod generate;
 mod input;
 mod plan;
 mod real;
+mod recorded;
+mod recorded_facts;
+mod recorded_text;
 mod regular_file;
 mod repository;
 mod scenario;
@@ -47,11 +50,16 @@ pub use input::{
 };
 pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
 pub use real::{from_document, from_repository};
+pub use recorded::{
+    OCCURRENCE, RECORDED_PREFIX, RecordedCall, recorded_key, recorded_tool, recorded_tool_name,
+};
+pub use recorded_facts::{RecordedFacts, Words, recorded_facts};
+pub use recorded_text::RecordedScenario;
 pub use scenario::{
     Configuration, DEFAULT_POLICY, DEFAULT_STORE, Limits, ModelSpec, Profile, STATE_PLACEHOLDER,
     Scenario,
 };
-pub use served::{ServedInput, canary_seed, list_bytes};
+pub use served::{RecordedResult, ScriptedCall, ServedInput, canary_seed, list_bytes};
 pub use spill_record::{
     Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, LatencyRecord, RecallPoint,
     RulesRecord, Stage, parse_size,

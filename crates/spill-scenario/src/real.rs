@@ -148,6 +148,11 @@ fn expected_fact(data: &InputData, index: usize, expect: &str) -> Fact {
                 carriers.push((table.name.clone(), &table.text));
             }
         }
+        Recipe::Recorded => {
+            for call in &data.calls {
+                carriers.push((call.id.clone(), &call.result));
+            }
+        }
     }
     let found = carriers.iter().find_map(|(name, text)| {
         text.find(expect)

@@ -86,10 +86,8 @@ impl Git<'_> {
         files.sort_by(|one, other| one.path.cmp(&other.path));
         Ok((
             InputData {
-                recipe: Recipe::Review,
                 files,
-                documents: Vec::new(),
-                tables: Vec::new(),
+                ..InputData::empty(Recipe::Review)
             },
             notes,
         ))

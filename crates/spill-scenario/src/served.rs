@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::canary::{plant, weave};
 use crate::input::{Input, InputData, Recipe, Table, TableFormat};
+use crate::recorded::RecordedCall;
 
 /// Returns the seed of an input's canaries; all runs of the input share it.
 #[must_use]
@@ -25,6 +26,44 @@ pub struct ServedInput {
     files: BTreeMap<String, Arc<str>>,
     documents: BTreeMap<String, Arc<str>>,
     tables: BTreeMap<String, (TableFormat, Arc<str>)>,
+    script: Arc<[ScriptedCall]>,
+    results: BTreeMap<String, RecordedResult>,
+}
+
+/// A recorded call without its result: what the simulated model may know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptedCall {
+    /// The call's id.
+    pub id: String,
+    /// [`RecordedCall::key`].
+    pub key: String,
+    /// Which answer of the recorded model asked for it.
+    pub turn: u64,
+    /// The tool as the transcript names it.
+    pub tool: String,
+    /// The arguments as compact JSON.
+    pub arguments: String,
+}
+
+/// A recorded result, as it is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedResult {
+    /// Its text.
+    pub text: Arc<str>,
+    /// Whether it is an error.
+    pub is_error: bool,
+}
+
+impl ScriptedCall {
+    fn of(call: &RecordedCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            key: call.key(),
+            turn: call.turn,
+            tool: call.tool.clone(),
+            arguments: serde_json::Value::Object(call.arguments.clone()).to_string(),
+        }
+    }
 }
 
 impl ServedInput {
@@ -74,8 +113,22 @@ impl ServedInput {
                 .iter()
                 .map(|table| (table.name.clone(), (table.format, served_table(table))))
                 .collect(),
+            script: data.calls.iter().map(ScriptedCall::of).collect(),
+            results: data
+                .calls
+                .iter()
+                .map(|call| {
+                    let result = RecordedResult {
+                        text: call.result.as_str().into(),
+                        is_error: call.is_error,
+                    };
+                    (call.key(), result)
+                })
+                .collect(),
         };
-        served.list = text("list", "", &served.list_of(data));
+        if data.recipe != Recipe::Recorded {
+            served.list = text("list", "", &served.list_of(data));
+        }
         served
     }
 
@@ -123,6 +176,7 @@ impl ServedInput {
                     .to_string()
                 })
                 .collect(),
+            Recipe::Recorded => Vec::new(),
         };
         format!("[\n{}\n]\n", entries.join(",\n"))
     }
@@ -134,7 +188,7 @@ impl ServedInput {
     }
 
     /// What `list_changed_files`, `list_documents` or `list_tables` returns: a JSON array, one entry a line,
-    /// between canary lines (so it parses after [`crate::strip_canaries`]).
+    /// between canary lines (so it parses after [`crate::strip_canaries`]). Recorded calls have no list: empty.
     #[must_use]
     pub fn list_text(&self) -> &Arc<str> {
         &self.list
@@ -165,6 +219,19 @@ impl ServedInput {
         (*found == format).then_some(text)
     }
 
+    /// The recorded calls in their order, without their results.
+    #[must_use]
+    pub fn script(&self) -> &Arc<[ScriptedCall]> {
+        &self.script
+    }
+
+    /// The result of the recorded call with this key, see [`crate::recorded_key`]. No canary is woven in: a recorded
+    /// result is served to the byte.
+    #[must_use]
+    pub fn recorded(&self, key: &str) -> Option<&RecordedResult> {
+        self.results.get(key)
+    }
+
     /// The changed files by path, sorted; what `search` looks through.
     pub fn files(&self) -> impl Iterator<Item = (&str, &Arc<str>)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text))
@@ -177,6 +244,7 @@ impl ServedInput {
             .chain(self.files.values())
             .chain(self.documents.values())
             .chain(self.tables.values().map(|(_, text)| text))
+            .chain(self.results.values().map(|result| &result.text))
     }
 
     /// Bytes of the largest of them.
@@ -201,6 +269,20 @@ impl ServedInput {
         for (name, (_, text)) in &self.tables {
             parts.push(name);
             parts.push(text);
+        }
+        let turns: Vec<String> = self
+            .script
+            .iter()
+            .map(|call| call.turn.to_string())
+            .collect();
+        for (call, turn) in self.script.iter().zip(&turns) {
+            parts.push(&call.id);
+            parts.push(turn);
+            parts.push(&call.key);
+            if let Some(result) = self.results.get(&call.key) {
+                parts.push(if result.is_error { "error" } else { "result" });
+                parts.push(&result.text);
+            }
         }
         digest(digest_parts(&parts).as_bytes())
     }

@@ -1,8 +1,4 @@
 //! Import and replay of generated transcripts: `cargo bench -p spill-traces`.
-#![expect(
-    missing_docs,
-    reason = "criterion's macros make undocumented functions"
-)]
 
 mod generated;
 

@@ -3,7 +3,7 @@
 //! `cargo run --release -p spill-traces --example replay_speed [-- THREADS [PATH…]]`; with paths, of these instead.
 #![expect(clippy::print_stdout, reason = "an example program")]
 
-#[path = "../benches/generated.rs"]
+#[path = "../benches/generated/mod.rs"]
 mod generated;
 
 use std::convert::Infallible;

@@ -7,6 +7,9 @@
 //! What a file does not hold is `None`, never 0. What could not be understood is a [`Problem`] with its kind and place, and is
 //! counted; what was left out on purpose (duplicates, bookkeeping) is counted by kind. Nothing is dropped without a trace.
 //!
+//! A [`Replay`] says what a transcript would have sent under a [`Policy`] of the engine; [`session()`] makes the record of one
+//! transcript under a whole [`ReplayPlan`], and [`replay_files`] those of many files, on several threads and in order.
+//!
 //! What it refuses to do: it follows no links, reads no clock and no network, counts no tokens (the caller's counter does), and
 //! never panics on any input.
 //!

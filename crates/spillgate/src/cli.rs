@@ -46,6 +46,11 @@ pub(crate) enum Verb {
 --gate 'saved_input_tokens[threshold=32KiB] >= 10%'"
     )]
     Replay(ReplayArgs),
+    /// Make scenarios
+    Scenario(ScenarioArgs),
+    /// Write a commented scenario to start from
+    #[command(after_help = "Example: spillgate init --recipe document --out my.toml")]
+    Init(InitArgs),
     /// Show run folders live in a browser, and their figures to Prometheus
     #[command(after_help = "Example: spillgate serve --reports reports --listen 127.0.0.1:8700")]
     Serve(ServeArgs),
@@ -309,6 +314,65 @@ pub(crate) struct ReplayArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    #[command(subcommand)]
+    pub(crate) verb: ScenarioVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioVerb {
+    /// Turn a recorded transcript into a scenario whose tools return what they returned then
+    #[command(
+        after_help = "Example: spillgate scenario from-trace session.jsonl --out my-session\nThe folder holds the transcript's content: keep it where the transcript may be kept."
+    )]
+    FromTrace(FromTraceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FromTraceArgs {
+    /// The transcript: any format that `replay` reads, plain or packed
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Which session of the file: its id, or else its number among those with tool results
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Folder for scenario.toml and calls.jsonl, new or empty [default: recorded-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The file; one that is there is not overwritten
+    #[arg(long, value_name = "FILE", default_value = "scenario.toml")]
+    pub(crate) out: PathBuf,
+    /// What the agent is asked to do
+    #[arg(long, value_enum, default_value = "review")]
+    pub(crate) recipe: InitRecipe,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum InitRecipe {
+    /// Review a change
+    Review,
+    /// Summarise a document
+    Document,
+    /// Answer questions about tables and logs
+    Records,
+}
+
+impl InitRecipe {
+    /// The recipe's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::Document => "document",
+            Self::Records => "records",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Folder that holds the run folders
     #[arg(long, value_name = "DIR", default_value = "reports")]
@@ -448,6 +512,9 @@ pub(crate) struct LaunchArgs {
     /// Where the report goes
     #[arg(long, value_name = "FILE")]
     pub(crate) report: PathBuf,
+    /// A folder that the command may write in; with one, it may write nowhere else
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,

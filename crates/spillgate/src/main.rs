@@ -11,6 +11,7 @@ mod compare;
 mod folder;
 mod github;
 mod host;
+mod init;
 mod manual;
 mod mock;
 mod out;
@@ -19,6 +20,7 @@ mod planted;
 mod prices;
 mod progress;
 mod replay;
+mod scenario;
 mod self_test;
 mod serve;
 mod shard;
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         Verb::Report(args) => folder::report(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Replay(args) => replay::run(&args),
+        Verb::Scenario(args) => scenario::run(&args),
+        Verb::Init(args) => init::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::Mock(args) => mock::run(&args),

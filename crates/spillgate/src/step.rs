@@ -134,7 +134,8 @@ fn print_result(result: &StepResult) -> anyhow::Result<()> {
 }
 
 pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {
-    spill_runner::launch(&args.report, &args.command)
+    let writable = (!args.writable.is_empty()).then_some(&*args.writable);
+    spill_runner::launch(&args.report, writable, &args.command)
         .map_err(|error| Failure::internal("launch", error))?;
     Ok(0)
 }

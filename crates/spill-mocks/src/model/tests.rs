@@ -1,7 +1,7 @@
 use spill_scenario::InputData;
 
 use super::*;
-use crate::testing::{Agent, document, mock_run, records, review, spec};
+use crate::testing::{Agent, document, mock_run, recorded, records, review, spec};
 
 /// Runs an agent to its answer: the calls by turn, and the answer.
 fn play(run: &MockRun, agent: &mut Agent) -> (Vec<Vec<String>>, String) {
@@ -75,6 +75,54 @@ fn a_hasty_reader_answers_from_the_preview() {
     assert!(answer.contains("begin") && answer.contains("stop") && !answer.contains("200"));
 }
 
+/// The turns of a recorded session without their reads, and the answer.
+fn check_recorded(
+    profile: Profile,
+    threshold: usize,
+    width: u64,
+    turns: &[&[&str]],
+    answer: &[&str],
+) {
+    let model = ModelSpec {
+        patterns: vec!["code=.{5}".to_owned(), "last=.{5}".to_owned()],
+        parallel_calls: width,
+        reading_budget_bytes: 4000,
+        slice_bytes: 2000,
+        ..spec()
+    };
+    let run = mock_run(recorded(), profile, model);
+    let (played, said) = play(&run, &mut Agent::new(&run, threshold));
+    let is_recorded = |call: &&String| call.starts_with("recorded_");
+    let asked: Vec<Vec<&String>> = played
+        .iter()
+        .map(|calls| calls.iter().filter(is_recorded).collect())
+        .filter(|calls: &Vec<_>| !calls.is_empty())
+        .collect();
+    assert_eq!(asked, turns, "{profile:?} {threshold}");
+    let found: Vec<&str> = said.lines().collect();
+    assert_eq!(found, answer, "{profile:?} {threshold}");
+}
+
+#[test]
+fn recorded_calls_are_asked_for_in_their_order_and_read_back() {
+    let ls = "recorded_ls {}";
+    let read = r#"recorded_read_file {"path":"log","offset":0,"limit":9}"#;
+    let cat = r#"recorded_cat {"path":"x"}"#;
+    let again = r#"recorded_ls {"recorded_occurrence":2}"#;
+    let single: &[&[&str]] = &[&[ls], &[read], &[cat], &[again]];
+    let wide: &[&[&str]] = &[&[ls], &[read, cat], &[again]];
+    let code = "- 2-read_file: pattern: code=E4831";
+    let last = "- 2-read_file: pattern: last=S9904";
+    let error = "- 3-cat: pattern: code=N0001";
+    let all: &[&str] = &[code, last, error];
+    check_recorded(Profile::Selective, usize::MAX, 1, single, all);
+    check_recorded(Profile::Selective, usize::MAX, 8, wide, all);
+    check_recorded(Profile::Diligent, 4000, 1, single, all);
+    // The budget is spent before the middle; what previews show is enough for the end.
+    check_recorded(Profile::Selective, 4000, 1, single, &[last, error]);
+    check_recorded(Profile::Hasty, 4000, 1, single, &[last, error]);
+}
+
 /// Plays under a policy of the engine's; the answer as when everything is in view, and the reads.
 fn check_policy(name: &str, options: &serde_json::Value, data: InputData, profile: Profile) {
     let run = mock_run(data, profile, spec());
@@ -95,6 +143,8 @@ fn results_stored_under_each_policy_are_read_back() {
         check_policy("inline-cap", &cap("glued"), data(), Profile::Diligent);
         check_policy("envelope", &limit, data(), Profile::Diligent);
     }
+    check_policy("inline-cap", &cap("marked"), recorded(), Profile::Diligent);
+    check_policy("envelope", &limit, recorded(), Profile::Diligent);
     check_policy("inline-cap", &cap("marked"), review(), Profile::Selective);
     check_policy("inline-cap", &cap("glued"), review(), Profile::Selective);
     check_policy("envelope", &limit, review(), Profile::Selective);

@@ -57,8 +57,10 @@ async fn converse(mocks: &Mocks, run: &str, api: Api, stream: bool) -> Vec<Said>
 
 #[tokio::test]
 async fn every_dialect_leads_to_the_same_conversation_streamed_and_whole() {
+    /// What is said, and what is called with what.
+    type Turn = (String, Vec<(String, Value)>);
     let mocks = Mocks::start().await;
-    let mut known: Option<Vec<(String, Vec<(String, Value)>)>> = None;
+    let mut known: Option<Vec<Turn>> = None;
     for api in ALL {
         for stream in [false, true] {
             let id = format!("{api:?}-{stream}");

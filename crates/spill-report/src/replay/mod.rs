@@ -5,6 +5,7 @@ mod curve;
 mod page;
 mod sessions;
 mod sheets;
+mod tables;
 
 use spill_record::{ReplayRecord, ReplayTotals};
 use spill_verdict::ReplayJudgement;

@@ -32,7 +32,13 @@ pub(super) fn scenario(
         source,
         &raw.recipe,
         "recipe",
-        &[Recipe::Review, Recipe::Document, Recipe::Records].map(|one| (one.as_str(), one)),
+        &[
+            Recipe::Review,
+            Recipe::Document,
+            Recipe::Records,
+            Recipe::Recorded,
+        ]
+        .map(|one| (one.as_str(), one)),
     )?;
     let system = not_blank(source, &raw.system, "system")?;
     let prompt = not_blank(source, &raw.prompt, "prompt")?;

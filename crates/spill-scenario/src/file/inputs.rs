@@ -16,7 +16,7 @@ use crate::diff::{DiffSide, unified_diff};
 use crate::error::ScenarioError;
 use crate::generate::{self, GENERATORS, served_bytes, served_table_bytes};
 use crate::input::{ChangedFile, Fact, Input, InputData, Recipe, class_of, diff_carrier};
-use crate::{document_file, regular_file, repository};
+use crate::{document_file, recorded, regular_file, repository};
 
 type Checked<T> = Result<T, ScenarioError>;
 
@@ -34,6 +34,7 @@ enum Source {
     Directory,
     Document,
     Repository,
+    Recorded,
 }
 
 pub(super) fn input(
@@ -51,6 +52,7 @@ pub(super) fn input(
             ("directory", Source::Directory),
             ("document", Source::Document),
             ("repository", Source::Repository),
+            ("recorded", Source::Recorded),
         ],
     )?;
     let class = raw
@@ -85,6 +87,15 @@ pub(super) fn input(
                 Vec::new(),
             )
         }
+        Source::Recorded => {
+            let path = on_disk(source, raw, folder)?;
+            let calls = recorded::read(&path).map_err(at_its_path)?;
+            let data = InputData {
+                calls,
+                ..InputData::empty(Recipe::Recorded)
+            };
+            (data, Vec::new())
+        }
     };
     if data.recipe != recipe {
         return Err(source.invalid(
@@ -107,7 +118,7 @@ pub(super) fn input(
         data,
         facts,
         facts_origin: origin,
-        notes: Vec::new(),
+        notes: raw.notes.clone(),
     })
 }
 
@@ -147,6 +158,10 @@ pub(crate) fn natural_class(data: &InputData) -> Class {
                 .max()
                 .unwrap_or(0),
         ),
+        Recipe::Recorded => {
+            let results = data.calls.iter().map(|call| call.result.len() as u64);
+            class_of(results.max().unwrap_or(0))
+        }
         Recipe::Review => {
             let texts = data
                 .files
@@ -161,7 +176,7 @@ fn only_keys_of_its_source(source: &SourceText<'_>, raw: &RawInput, kind: Source
     let allowed: &[&str] = match kind {
         Source::Generated => &["generator", "seed"],
         Source::Directory => &["path"],
-        Source::Document => &["path", "facts"],
+        Source::Document | Source::Recorded => &["path", "facts"],
         Source::Repository => &["path", "range", "facts"],
     };
     let present = [
@@ -368,6 +383,9 @@ fn review_of(texts: &BTreeMap<&str, &str>) -> InputData {
 fn facts(source: &SourceText<'_>, raw: &[RawFact], data: &InputData) -> Checked<Vec<Fact>> {
     unique(source, raw.iter().map(|fact| &fact.id), "fact")?;
     let mut carriers: BTreeMap<String, &str> = BTreeMap::new();
+    for call in &data.calls {
+        carriers.insert(call.id.clone(), &call.result);
+    }
     for file in &data.files {
         carriers.insert(file.path.clone(), &file.content);
         carriers.insert(diff_carrier(&file.path), &file.diff);
@@ -378,7 +396,15 @@ fn facts(source: &SourceText<'_>, raw: &[RawFact], data: &InputData) -> Checked<
     for table in &data.tables {
         carriers.insert(table.name.clone(), &table.text);
     }
-    raw.iter().map(|raw| fact(source, raw, &carriers)).collect()
+    let facts = raw.iter().map(|raw| fact(source, raw, &carriers));
+    let mut facts: Vec<Fact> = facts.collect::<Checked<_>>()?;
+    if data.recipe == Recipe::Recorded {
+        // Served as they are, without canaries.
+        for fact in &mut facts {
+            fact.carrier_bytes = carriers[&fact.carrier].len() as u64;
+        }
+    }
+    Ok(facts)
 }
 
 fn fact(

@@ -51,6 +51,8 @@ pub(super) struct RawInput {
     pub(super) path: Option<Spanned<String>>,
     pub(super) range: Option<Spanned<String>>,
     pub(super) facts: Option<Spanned<Vec<RawFact>>>,
+    #[serde(default)]
+    pub(super) notes: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -143,12 +143,7 @@ pub(crate) fn generate(name: &str, seed: u64) -> Option<Generated> {
     let mut unique = UniqueNames::default();
     let mut number = 0;
     let mut generated = Generated {
-        data: InputData {
-            recipe: Recipe::Review,
-            files: Vec::new(),
-            documents: Vec::new(),
-            tables: Vec::new(),
-        },
+        data: InputData::empty(Recipe::Review),
         facts: Vec::new(),
         #[cfg(test)]
         before: Vec::new(),
@@ -205,14 +200,12 @@ fn handbook(seed: u64) -> Generated {
         .collect();
     Generated {
         data: InputData {
-            recipe: Recipe::Document,
-            files: Vec::new(),
-            tables: Vec::new(),
             documents: vec![Document {
                 name: NAME.to_owned(),
                 title: document::TITLE.to_owned(),
                 text: document.text,
             }],
+            ..InputData::empty(Recipe::Document)
         },
         facts,
         #[cfg(test)]

@@ -28,6 +28,7 @@ fn scenario(name: &str, inputs: &[&str]) -> Scenario {
                 recipe: Recipe::Document,
                 files: Vec::new(),
                 tables: Vec::new(),
+                calls: Vec::new(),
                 documents: vec![Document {
                     name: "d.md".to_owned(),
                     title: "D".to_owned(),

@@ -38,6 +38,9 @@ impl Replacement {
     }
 }
 
+/// The weights of the answers that read a result back, by the result and the bytes that were wanted.
+type Pages = HashMap<(usize, usize), Rc<[Size]>>;
+
 /// A transcript under one policy, ready for any read-back assumption.
 pub struct Replaced<'r, 'a> {
     replay: &'r Replay<'a>,
@@ -45,7 +48,7 @@ pub struct Replaced<'r, 'a> {
     list: Vec<Replacement>,
     kept: u64,
     messages: Vec<Size>,
-    pages: RefCell<HashMap<(usize, usize), Rc<[Size]>>>,
+    pages: RefCell<Pages>,
 }
 
 impl<'r, 'a> Replaced<'r, 'a> {

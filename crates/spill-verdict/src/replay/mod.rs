@@ -1,6 +1,7 @@
 //! What a replay of recorded transcripts comes to: whether it holds what was asked of it, and which threshold it speaks for.
 
 mod advice;
+mod expression;
 mod figure;
 mod gate;
 mod outcome;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::program::{Mock, folder, program, scenario_with, spillgate};
+use crate::program::{Mock, folder, program, rows, scenario_with, spillgate};
 
 /// Long enough for anything here on a busy machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -223,4 +223,42 @@ fn the_launcher_kills_the_whole_group_when_its_pipe_closes() {
         // A process that nobody has reaped yet is gone too.
         fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z"))
     });
+}
+
+/// The record says which check was in force: what the kernel forbids, or what was watched and searched.
+#[test]
+fn the_built_in_subject_cannot_write_where_the_kernel_can_forbid_it() {
+    let folder = folder();
+    crate::program::accept(folder.path(), "review", "small", &[]);
+    let rows = rows(&folder.path().join("reports/latest/runs.csv"));
+    let checks: std::collections::BTreeSet<&str> =
+        rows.iter().map(|row| &*row["leak_check"]).collect();
+    // A launcher that may write in one folder only tells what this kernel can do.
+    let report = folder.path().join("report.json");
+    let mut launcher = program()
+        .args(["launch", "--report"])
+        .arg(&report)
+        .arg("--writable")
+        .arg(folder.path().join("reports"))
+        .args(["--", "sh", "-c", "touch reports/inside; touch outside"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The launcher kills what it started when this pipe closes.
+    let leash = launcher.stdin.take();
+    let status = launcher.wait().unwrap();
+    drop(leash);
+    assert!(status.success());
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let confined = report["confined"].as_bool().unwrap();
+    assert!(folder.path().join("reports/inside").exists());
+    assert_eq!(folder.path().join("outside").exists(), !confined);
+    let expected = if confined {
+        "landlock+inotify+search"
+    } else {
+        "inotify+search"
+    };
+    assert_eq!(checks.into_iter().collect::<Vec<_>>(), [expected]);
 }

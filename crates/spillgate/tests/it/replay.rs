@@ -307,7 +307,7 @@ fn two_currencies() -> String {
              cache_read_per_million = 0.3\ncache_write_per_million = 3.75\noutput_per_million = 15\n"
         )
     };
-    model("a", "EUR") + &model("b", "USD")
+    format!("{}{}", model("a", "EUR"), model("b", "USD"))
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn documents_point_at_what_is_there() {
         "docs/embedding.md",
         "scenarios/README.md",
         "docs/replay.md",
+        "docs/scenarios.md",
     ] {
         let path = repository().join(document);
         let text = fs::read_to_string(&path).unwrap();

@@ -93,12 +93,8 @@ fn model(parts: Vec<Part>) -> Message {
     for part in parts {
         said.push_str(part.text.as_deref().unwrap_or_default());
         if let Some(call) = part.function_call {
-            calls.push(Call {
-                id: places.id(call.id, &call.name),
-                name: call.name,
-                json: call.args.to_string(),
-                arguments: call.args,
-            });
+            let id = places.id(call.id, &call.name);
+            calls.push(Call::parsed(id, call.name, call.args));
         }
     }
     Message::Assistant { text: said, calls }

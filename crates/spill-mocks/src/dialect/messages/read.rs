@@ -107,12 +107,7 @@ fn assistant(blocks: Vec<Block>) -> (Message, bool) {
     for block in blocks {
         is_marked |= block.cache_control.is_some();
         match (&*block.kind, block.id, block.name) {
-            ("tool_use", Some(id), Some(name)) => calls.push(Call {
-                id,
-                name,
-                json: block.input.to_string(),
-                arguments: block.input,
-            }),
+            ("tool_use", Some(id), Some(name)) => calls.push(Call::parsed(id, name, block.input)),
             _ => said.push_str(block.text.as_deref().unwrap_or_default()),
         }
     }

@@ -68,7 +68,7 @@ pub(in crate::dialect) fn item(
             call_id: wire
                 .call_id
                 .ok_or_else(|| bad("'call_id' is missing".to_owned()))?,
-            result: ToolText::parse(&text_of(&wire.output).map_err(bad)?),
+            result: ToolText::parse(&text_of(&wire.output, "\n").map_err(bad)?),
         }),
         // What else a model says: reasoning, calls of tools that the provider runs itself.
         _ => Ok(Message::Assistant {
@@ -79,7 +79,7 @@ pub(in crate::dialect) fn item(
 }
 
 fn message(wire: &WireItem) -> Result<Message, String> {
-    let text = text_of(&wire.content)?;
+    let text = text_of(&wire.content, "")?;
     match wire.role.as_deref() {
         Some("system" | "developer") => Ok(Message::System(text)),
         Some("user") => Ok(Message::User(text)),
@@ -94,15 +94,18 @@ fn message(wire: &WireItem) -> Result<Message, String> {
     }
 }
 
-/// A text, or the text parts of a list; null is no text.
-fn text_of(content: &Value) -> Result<String, String> {
+/// A text, or the text parts of a list with `between` between them; null is no text. A client may put a
+/// heading of its own into a part before a result.
+fn text_of(content: &Value, between: &str) -> Result<String, String> {
     match content {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
-        Value::Array(parts) => Ok(parts
-            .iter()
-            .filter_map(|part| part.get("text").and_then(Value::as_str))
-            .collect()),
+        Value::Array(parts) => {
+            let texts = parts
+                .iter()
+                .filter_map(|part| part.get("text").and_then(Value::as_str));
+            Ok(texts.collect::<Vec<_>>().join(between))
+        }
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
             Err("content is neither a text nor a list".to_owned())
         }
@@ -181,4 +184,49 @@ fn tools(json: &str) -> Result<Tools, BadRequest> {
         json: json.to_owned(),
         offered,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: &str) {
+        let mut cursor = Cursor {
+            body: json.as_bytes(),
+            at: 0,
+        };
+        let read = match item(&mut cursor, 0).expect(json) {
+            Message::System(text) | Message::User(text) => text,
+            Message::Assistant { text, calls } => {
+                let calls = calls
+                    .iter()
+                    .map(|call| format!("{} {}", call.name, call.json));
+                text + &calls.collect::<String>()
+            }
+            Message::Tool { call_id, result } => format!("{call_id}: {}", result.text),
+        };
+        assert_eq!(read, expected, "{json}");
+    }
+
+    #[test]
+    fn items_are_messages() {
+        check(r#"{"role":"user","content":"a"}"#, "a");
+        check(
+            r#"{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}]}"#,
+            "ab",
+        );
+        check(
+            r#"{"type":"function_call","call_id":"1","namespace":"mcp__x__","name":"read","arguments":"{}"}"#,
+            "mcp__x__read {}",
+        );
+        check(
+            r#"{"type":"function_call_output","call_id":"1","output":"a"}"#,
+            "1: a",
+        );
+        check(
+            r#"{"type":"function_call_output","call_id":"1","output":[{"type":"input_text","text":"Output:"},{"type":"input_text","text":"a"}]}"#,
+            "1: Output:\na",
+        );
+        check(r#"{"type":"reasoning","summary":[]}"#, "");
+    }
 }
