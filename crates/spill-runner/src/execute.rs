@@ -350,12 +350,12 @@ impl Worker {
         let journal = shared.registry.finish(&planned.run_id);
         tools.reset().await;
         let (end, finished, traces) = match watched {
-            Ok(Some(Watched {
+            Ok(Watched::Ended {
                 end,
                 finished,
                 traces,
-            })) => (end, Some(finished), traces),
-            Ok(None) => return None,
+            }) => (end, Some(*finished), traces),
+            Ok(Watched::Cancelled) => return None,
             Err(error) => {
                 let end = ProcessEnd::Harness(EndReason::LaunchFailed, error.to_string());
                 (end, None, Err("the run was not searched".to_owned()))
@@ -398,59 +398,16 @@ impl Worker {
         scenario: &Scenario,
         tools_url: &str,
         needles: &Needles,
-    ) -> io::Result<Option<Watched>> {
+    ) -> io::Result<Watched> {
         let options = &self.shared.options;
         let root = options
             .temp
             .join(format!("{}-{}", self.number, planned.run_id));
         let dirs = RunDirs::create(root)?;
-        let env = &self.shared.environments[&planned.configuration];
-        let (launch, watch, told) = match &options.subject {
-            Subject::BuiltIn | Subject::Command { .. } => {
-                let job = dirs.harness_file("job.json");
-                std::fs::write(&job, self.job(planned, scenario, tools_url))?;
-                let state = if process::declares_state(env) {
-                    State::Declared
-                } else {
-                    State::Undeclared
-                };
-                let launch = Launch {
-                    spillgate: &options.spillgate,
-                    command: options
-                        .subject
-                        .command(&options.spillgate, &["--job".into(), job.into()]),
-                    env: process::filled(env, &dirs, planned.seed),
-                    confined: options.subject == Subject::BuiltIn,
-                    timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
-                };
-                (launch, Watch::start(&dirs, state, Own::default())?, None)
-            }
-            Subject::Foreign(foreign) => {
-                let addresses = Addresses {
-                    llm_url: self.llm.base_url(&planned.run_id),
-                    llm_root: self.llm.root_url(&planned.run_id),
-                    mcp_url: tools_url.to_owned(),
-                };
-                let start =
-                    foreign::start(foreign, scenario, env, &dirs, &planned.run_id, addresses);
-                let written = foreign::write_files(&start, &dirs)?;
-                let own = Own {
-                    written,
-                    kept: foreign.subject.kept().cloned().collect(),
-                };
-                let launch = Launch {
-                    spillgate: &options.spillgate,
-                    command: start.command,
-                    env: start.env,
-                    confined: false,
-                    timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
-                };
-                let watch = Watch::start(&dirs, State::Undeclared, own)?;
-                (launch, watch, Some(&foreign.subject.answer))
-            }
-        };
+        let prepared = self.prepare(planned, scenario, tools_url, &dirs)?;
+        let (launch, watch, told) = (prepared.launch, prepared.watch, prepared.answer);
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {
-            Ended::Cancelled => return Ok(None),
+            Ended::Cancelled => return Ok(Watched::Cancelled),
             Ended::Exited(finished) => match told {
                 None => (end_of(&finished), finished),
                 Some(rule) => (foreign_end(rule, &finished, &dirs), finished),
@@ -469,11 +426,74 @@ impl Worker {
         let traces = watch
             .finish(&dirs, &finished.stderr, needles, &control)
             .map_err(|error| error.to_string());
-        Ok(Some(Watched {
+        Ok(Watched::Ended {
             end,
-            finished,
+            finished: Box::new(finished),
             traces,
-        }))
+        })
+    }
+
+    /// Writes what the subject finds, and watches its folders from then on.
+    fn prepare(
+        &self,
+        planned: &PlannedRun,
+        scenario: &Scenario,
+        tools_url: &str,
+        dirs: &RunDirs,
+    ) -> io::Result<Prepared<'_>> {
+        let options = &self.shared.options;
+        let env = &self.shared.environments[&planned.configuration];
+        match &options.subject {
+            Subject::BuiltIn | Subject::Command { .. } => {
+                let job = dirs.harness_file("job.json");
+                std::fs::write(&job, self.job(planned, scenario, tools_url))?;
+                let state = if process::declares_state(env) {
+                    State::Declared
+                } else {
+                    State::Undeclared
+                };
+                let launch = Launch {
+                    spillgate: &options.spillgate,
+                    command: options
+                        .subject
+                        .command(&options.spillgate, &["--job".into(), job.into()]),
+                    env: process::filled(env, dirs, planned.seed),
+                    confined: options.subject == Subject::BuiltIn,
+                    timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+                };
+                Ok(Prepared {
+                    launch,
+                    watch: Watch::start(dirs, state, Own::default())?,
+                    answer: None,
+                })
+            }
+            Subject::Foreign(foreign) => {
+                let addresses = Addresses {
+                    llm_url: self.llm.base_url(&planned.run_id),
+                    llm_root: self.llm.root_url(&planned.run_id),
+                    mcp_url: tools_url.to_owned(),
+                };
+                let start =
+                    foreign::start(foreign, scenario, env, dirs, &planned.run_id, addresses);
+                let written = foreign::write_files(&start, dirs)?;
+                let own = Own {
+                    written,
+                    kept: foreign.subject.kept().cloned().collect(),
+                };
+                let launch = Launch {
+                    spillgate: &options.spillgate,
+                    command: start.command,
+                    env: start.env,
+                    confined: false,
+                    timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+                };
+                Ok(Prepared {
+                    launch,
+                    watch: Watch::start(dirs, State::Undeclared, own)?,
+                    answer: Some(&foreign.subject.answer),
+                })
+            }
+        }
     }
 
     fn job(&self, planned: &PlannedRun, scenario: &Scenario, tools_url: &str) -> Vec<u8> {
@@ -498,11 +518,21 @@ impl Worker {
     }
 }
 
-/// A process that ended, and what it left.
-struct Watched {
-    end: ProcessEnd,
-    finished: Finished,
-    traces: Result<crate::watch::Traces, String>,
+/// A run that can be started.
+struct Prepared<'a> {
+    launch: Launch<'a>,
+    watch: Watch,
+    /// Where a foreign subject's answer stands; `None` for a subject with a step result.
+    answer: Option<&'a AnswerRule>,
+}
+
+enum Watched {
+    Ended {
+        end: ProcessEnd,
+        finished: Box<Finished>,
+        traces: Result<crate::watch::Traces, String>,
+    },
+    Cancelled,
 }
 
 /// Whether tool calls are to be spoilt, which takes a server that can cut connections.

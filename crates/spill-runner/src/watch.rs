@@ -15,10 +15,10 @@ use crate::process::{PLACES, RunDirs, STATE, folder_name};
 
 /// Which checks stand behind a record's leak figures.
 pub(crate) const LEAK_CHECK: &str = "inotify+search";
-/// The same where the kernel also kept the subject from writing anywhere but in its declared folders.
-pub(crate) const CONFINED_LEAK_CHECK: &str = "landlock+inotify+search";
 /// The same of a subject that has no step result to compare.
 pub(crate) const LEAK_CHECK_ALONE: &str = "inotify+search, no step result to compare";
+/// The same where the kernel also kept the subject from writing anywhere but in its declared folders.
+pub(crate) const CONFINED_LEAK_CHECK: &str = "landlock+inotify+search";
 
 /// Standard error as a place of a finding.
 const STANDARD_ERROR: &str = "standard error";
