@@ -204,7 +204,12 @@ impl Seen {
         let written = self.live.is_being_written();
         let path = self.live.path().join(VERDICT);
         let judged = fs::metadata(&path).and_then(|data| data.modified()).ok();
-        let needs_records = metrics.is_some() || written || judged.is_none();
+        let changed = fs::metadata(self.live.path().join("runs.jsonl"))
+            .and_then(|data| data.modified())
+            .ok();
+        // A copy of a folder has its files in any order of time.
+        let newer = judged.is_some_and(|time| changed.is_some_and(|changed| changed > time));
+        let needs_records = metrics.is_some() || written || judged.is_none() || newer;
         let fresh = if needs_records {
             let count = |run: &RunRecord| {
                 if let Some(metrics) = &mut metrics {
@@ -221,19 +226,20 @@ impl Seen {
                 metrics.call(&call);
             }
         }
-        let changed = fs::metadata(self.live.path().join("runs.jsonl"))
-            .and_then(|data| data.modified())
-            .ok();
         match judged.filter(|_| !written) {
-            Some(time) if changed.is_some_and(|changed| changed > time) => {
-                return Err("its records were changed after they were judged".to_owned());
-            }
             Some(time) if self.judged == Some(time) => {}
             Some(time) => {
                 let text = RunFolder::read_derived(self.live.path(), VERDICT)
                     .map_err(|error| error.to_string())?;
                 let verdict: Verdict = serde_json::from_slice(&text)
                     .map_err(|error| format!("{VERDICT} is not a verdict: {error}"))?;
+                let records = self.live.set().runs.len() as u64;
+                if newer && verdict.denominators.started != records {
+                    return Err(format!(
+                        "it holds {records} records and was judged on {} (judge it again with `spillgate judge`)",
+                        verdict.denominators.started
+                    ));
+                }
                 self.counts = Counts::of_verdict(self.live.set(), &verdict);
                 self.verdict = Some(verdict);
                 self.standing = None;

@@ -85,7 +85,8 @@ pub const RUN_COLUMNS: [&str; 72] = [
 pub const MEASURED_COLUMNS: [&str; 4] = ["duration_ms", "process_ms", "cpu_ms", "peak_rss_bytes"];
 
 /// Columns whose cells may be empty in a run that succeeded.
-pub const OPTIONAL_COLUMNS: [&str; 20] = [
+pub const OPTIONAL_COLUMNS: [&str; 21] = [
+    "kept_files",
     "threshold_bytes",
     "preview_share",
     "currency",

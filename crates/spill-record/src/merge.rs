@@ -35,6 +35,14 @@ pub enum MergeError {
         .0.first.display(), .0.other.display(), .0.what, .0.first_value, .0.other_value
     )]
     Unlike(Box<Difference>),
+    /// An earlier merge of these shards, whole or cut short.
+    #[error(
+        "{path} is there already, from an earlier merge (remove it, or name another folder with --out)"
+    )]
+    There {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Parts of the plan are missing.
     #[error(
         "the plan has a gap: {missing} of {planned} runs have no record, first {first} (of shard {shards}{torn}; run it, or go on with `spillgate accept --resume DIR`)"
@@ -147,7 +155,31 @@ pub fn merge(folders: &[PathBuf], reports: &Path) -> Result<Merged, MergeError> 
         })?;
     }
     let manifest = joined_manifest(&parts);
-    let mut folder = RunFolder::create(reports, &manifest)?;
+    let path = reports.join(&manifest.acceptance_id);
+    if path.exists() {
+        return Err(MergeError::There { path });
+    }
+    let written = write(reports, &manifest, first, &runs, extra, calls);
+    if written.is_err() {
+        // A half-written folder would be taken for a run that lacks records.
+        drop(std::fs::remove_dir_all(&path));
+    }
+    Ok(Merged {
+        folder: written?,
+        notes,
+    })
+}
+
+/// Writes the joined folder, and returns its path.
+fn write(
+    reports: &Path,
+    manifest: &Manifest,
+    first: &Part,
+    runs: &Found<'_>,
+    extra: Found<'_>,
+    mut calls: HashMap<String, Vec<CallRecord>>,
+) -> Result<PathBuf, FolderError> {
+    let mut folder = RunFolder::create(reports, manifest)?;
     if let Some(prices) = &first.set.prices {
         RunFolder::write_prices(folder.path(), prices)?;
     }
@@ -162,10 +194,7 @@ pub fn merge(folders: &[PathBuf], reports: &Path) -> Result<Merged, MergeError> 
     for run in extra {
         folder.append_sensitivity(run)?;
     }
-    Ok(Merged {
-        folder: folder.path().to_owned(),
-        notes,
-    })
+    Ok(folder.path().to_owned())
 }
 
 /// The manifest of the whole: the earliest shard's, of no shard.

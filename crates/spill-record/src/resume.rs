@@ -7,11 +7,26 @@ use std::path::Path;
 
 use crate::error::FolderError;
 use crate::files::{append_to, each_raw_line, io_error, malformed, to_line, write_lines};
-use crate::folder::{CALLS, RUNS, RunFolder, RunSet, SENSITIVITY};
+use crate::folder::{CALLS, RUNS, RunFolder, RunSet, SENSITIVITY, read_manifest};
 use crate::run::{Outcome, RunRecord};
 
 /// Records of runs that the harness failed and that were run once more.
 const RETRIED: &str = "retried.jsonl";
+
+/// Files that are derived from the records of an acceptance or a sweep.
+const DERIVED: [&str; 11] = [
+    "verdict.json",
+    "report.html",
+    "runs.csv",
+    "summary.csv",
+    "rules.csv",
+    "junit.xml",
+    "summary.md",
+    "leaks.sarif",
+    "sweep.html",
+    "sweep.csv",
+    "sweep.json",
+];
 
 /// What an opened folder held.
 #[derive(Debug)]
@@ -26,13 +41,15 @@ impl RunFolder {
     /// Opens the folder of an acceptance that did not end, or lost runs to the harness.
     ///
     /// What is left of a killed writer goes: torn last lines, and the calls of runs without a record.
-    /// Records of infrastructure failures move to `retried.jsonl`.
+    /// Records of infrastructure failures move to `retried.jsonl`, and derived files are removed.
     ///
     /// # Errors
     ///
     /// As [`RunFolder::read`], and when another process writes the folder, when it is an accepted
     /// run, or when a file cannot be written.
     pub fn reopen(folder: &Path) -> Result<(Self, Reopened), FolderError> {
+        // Nothing is written into what is no run folder.
+        read_manifest(folder)?;
         let path = folder.join(RUNS);
         let held = append_to(&path)?;
         match held.try_lock() {
@@ -60,6 +77,7 @@ impl RunFolder {
         retried.extend(retried_extra);
         let kept: HashSet<&str> = runs.iter().map(|run| &*run.run_id).collect();
         let kept_extra: HashSet<&str> = extra.iter().map(|run| &*run.run_id).collect();
+        remove_derived(folder)?;
         keep_retried(folder, &retried)?;
         // Runs first: calls without their run are known to be left over, a run without its calls is not.
         let runs_file = rewrite(folder, RUNS, |id| kept.contains(id))?;
@@ -71,6 +89,20 @@ impl RunFolder {
         set.sensitivity = extra;
         Ok((open, Reopened { set, retried }))
     }
+}
+
+/// Removes what was derived from the records as they were: it would stand beside others.
+fn remove_derived(folder: &Path) -> Result<(), FolderError> {
+    for name in DERIVED {
+        let path = folder.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io_error("remove", &path, error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 fn keep_retried(folder: &Path, retried: &[RunRecord]) -> Result<(), FolderError> {

@@ -45,6 +45,7 @@ pub(crate) fn verdict_of(set: &RunSet, self_test: Vec<PlantedFault>) -> Verdict 
     problems.extend(incomplete);
     let mut warnings = inventory.warnings;
     warnings.extend(identity.warnings);
+    warnings.extend(notes::failing_controls(set));
     warnings.extend(notes::unjudged_quality(set));
     let mut verdict = Verdict {
         schema: VERDICT_SCHEMA,

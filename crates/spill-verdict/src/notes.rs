@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use spill_record::{
-    Class, ConfigurationRole, FactsOrigin, InputRecord, Manifest, Mode, RunSet, Stage,
+    Class, ConfigurationRole, FactsOrigin, InputRecord, Manifest, Mode, Outcome, RunSet, Stage,
 };
 
 use crate::words::{percent, place, plain};
@@ -65,6 +65,36 @@ pub(crate) fn unjudged_quality(set: &RunSet) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Inputs on which no run of the control succeeded: a candidate cannot do worse there.
+pub(crate) fn failing_controls(set: &RunSet) -> Vec<String> {
+    let plan = &set.manifest.plan;
+    let control = plan
+        .configurations
+        .iter()
+        .find(|configuration| configuration.role == ConfigurationRole::Control);
+    let Some(control) = control else {
+        return Vec::new();
+    };
+    plan.inputs
+        .iter()
+        .filter_map(|input| {
+            let runs = set.runs.iter().filter(|run| {
+                run.configuration == control.name
+                    && (&run.scenario, &run.input) == (&input.scenario, &input.input)
+            });
+            let outcomes: Vec<Outcome> = runs.map(|run| run.outcome).collect();
+            let succeeded = outcomes.contains(&Outcome::Succeeded);
+            (!outcomes.is_empty() && !succeeded).then(|| {
+                format!(
+                    "No run of {} succeeded on {}: there a candidate that fails as well holds rule 1.",
+                    plain(&control.name),
+                    place(&input.scenario, &input.input)
+                )
+            })
+        })
+        .collect()
 }
 
 /// What a run cannot show however it ends, then what this run did not cover.

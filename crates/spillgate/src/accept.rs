@@ -112,7 +112,12 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
             .map_err(|error| Failure::usage(VERB, error));
     }
     let judged = folder::finish(VERB, &folder)?;
-    RunFolder::mark_latest(&args.out, &folder).map_err(|error| Failure::usage(VERB, error))?;
+    // A folder that was gone on with can lie elsewhere.
+    let reports = match &args.resume {
+        None => &args.out,
+        Some(_) => folder.parent().unwrap_or(&args.out),
+    };
+    RunFolder::mark_latest(reports, &folder).map_err(|error| Failure::usage(VERB, error))?;
     if let Some(metrics) = metrics {
         metrics
             .write(&spill_dash::folder_metrics(&folder))

@@ -135,6 +135,10 @@ fn thresholds(text: &str) -> anyhow::Result<Vec<u64>> {
     sizes.sort_unstable();
     sizes.dedup();
     ensure!(
+        !sizes.is_empty(),
+        "--thresholds is empty (write 8KiB..512KiB, or sizes with commas between)"
+    );
+    ensure!(
         sizes.len() <= MOST,
         "--thresholds: {} points, at most {MOST} are swept at once",
         sizes.len()
@@ -169,19 +173,28 @@ fn configurations_text(args: &SweepArgs, thresholds: &[u64]) -> anyhow::Result<S
         );
         args.preview_share.iter().copied().map(Some).collect()
     };
-    let mut shipped = true;
+    // What ships today is marked where it is swept; else the first point stands in for it, since a ladder
+    // of candidates has one.
+    let default = spill_engine::DEFAULT_THRESHOLD_BYTES;
+    let marked = if thresholds.contains(&default) {
+        default
+    } else {
+        thresholds[0]
+    };
+    let mut marked = Some(marked);
     for bytes in thresholds {
         for share in &shares {
             let name = match share {
                 None => spelled(*bytes),
                 Some(share) => format!("{}-share-{share}", spelled(*bytes)),
             };
+            let shipped = marked == Some(*bytes);
             write!(
                 text,
                 "[[configurations]]\nname = \"{name}\"\nrole = \"candidate\"\nshipped = {shipped}\n\
                  threshold_bytes = {bytes}\n"
             )?;
-            shipped = false;
+            marked = marked.filter(|_| !shipped);
             if policy == PLAIN_POLICY {
                 let name = spill_engine::THRESHOLD_VAR;
                 writeln!(text, "env = {{ {name} = \"{bytes}\" }}")?;

@@ -5,6 +5,8 @@ mod rebuild;
 
 use std::num::NonZeroUsize;
 
+use anyhow::Context;
+
 use spill_record::{FolderError, ReplayFiles, ReplayFolder, ReplayRecord};
 use spill_tokens::TokenCounter;
 use spill_traces::{ReplayedFile, ReplayedItem, replay_files};
@@ -22,6 +24,16 @@ const NAME_TRIES: u32 = 20;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let usage = |error: anyhow::Error| Failure::usage(VERB, error);
+    for path in &args.paths {
+        std::fs::metadata(path)
+            .with_context(|| {
+                format!(
+                    "{} cannot be read (name a transcript, or a folder of them)",
+                    path.display()
+                )
+            })
+            .map_err(usage)?;
+    }
     let asked = plan::asked(args).map_err(usage)?;
     let counter = TokenCounter::o200k_base().remembering(KNOWN_COUNTS);
     let threads = args.jobs.and_then(NonZeroUsize::new);

@@ -239,7 +239,16 @@ fn no_data_never_passes() {
         &["nowhere".as_ref()],
         &["--gate", "sessions >= 0"],
     );
-    assert_eq!(said.code, Some(5), "{}", said.stdout);
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert!(
+        said.stderr.contains("nowhere cannot be read"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        !folder.path().join("reports").exists(),
+        "nothing is written"
+    );
 }
 
 #[test]

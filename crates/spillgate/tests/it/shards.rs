@@ -143,6 +143,11 @@ fn a_killed_shard_is_gone_on_with_or_run_again() {
     assert!(gap.stderr.contains("of shard 1/2"), "{}", gap.stderr);
     assert!(!temp.path().join("merged").exists(), "nothing is written");
 
+    // What was derived from fewer records goes when more are made.
+    let judged = spillgate(temp.path(), &["judge", &first.to_string_lossy()]);
+    assert_eq!(judged.code, Some(5));
+    assert!(first.join("verdict.json").exists());
+
     // Going on makes what is missing, and tells why.
     let scenario = scenario_with(temp.path(), "review", "small");
     let resumed = spillgate(
@@ -170,6 +175,9 @@ fn a_killed_shard_is_gone_on_with_or_run_again() {
         resumed.stderr
     );
 
+    assert!(!first.join("verdict.json").exists());
+    assert!(!first.join("report.html").exists());
+
     // A second try beside the killed one counts once.
     let again = accept(temp.path(), "again", &["--reps", "10", "--shard", "1/2"]);
     assert_eq!(again.code, Some(0));
@@ -179,6 +187,13 @@ fn a_killed_shard_is_gone_on_with_or_run_again() {
         merged.stderr.contains("each counts once"),
         "{}",
         merged.stderr
+    );
+    let twice = merge(temp.path(), &[&first, &second, &again]);
+    assert_eq!(twice.code, Some(2));
+    assert!(
+        twice.stderr.contains("from an earlier merge"),
+        "{}",
+        twice.stderr
     );
     let whole = accept(temp.path(), "whole", &["--reps", "10"]);
     assert_eq!(merged.code, whole.code, "{}", merged.stderr);
@@ -244,8 +259,18 @@ fn going_on_is_refused_where_the_folder_is_of_something_else() {
     let other = accept(temp.path(), "out", &["--reps", "2", "--resume", &path]);
     assert_eq!(other.code, Some(2));
     assert!(other.stderr.contains("the plan was"), "{}", other.stderr);
-    let nowhere = accept(temp.path(), "out", &["--resume", "no-such-folder"]);
-    assert_eq!(nowhere.code, Some(2));
+    fs::create_dir(temp.path().join("foreign")).unwrap();
+    for nowhere in ["no-such-folder", "foreign"] {
+        let said = accept(temp.path(), "out", &["--resume", nowhere]);
+        assert_eq!(said.code, Some(2));
+        assert!(
+            said.stderr.contains("that `spillgate accept` made"),
+            "{}",
+            said.stderr
+        );
+    }
+    let left = fs::read_dir(temp.path().join("foreign")).unwrap().count();
+    assert_eq!(left, 0, "nothing is written into what is no run folder");
     let done = accept(temp.path(), "out", &["--reps", "1", "--resume", &path]);
     assert_eq!(done.code, Some(0), "nothing is missing: {}", done.stderr);
 }
