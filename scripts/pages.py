@@ -42,7 +42,9 @@ class Browser:
         else:
             sys.exit("chromedriver does not start")
         options = {"args": [*FLAGS, f"--user-data-dir={profile}"]}
-        wanted = {"browserName": "chrome", "goog:chromeOptions": options}
+        # A busy machine takes its time over a large page.
+        times = {"script": 240_000, "pageLoad": 240_000}
+        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "timeouts": times}
         made = self.call("/session", {"capabilities": {"alwaysMatch": wanted}})
         self.base += f"/session/{made['sessionId']}"
 
@@ -50,8 +52,11 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.base + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.load(answer)["value"]
+        try:
+            with urllib.request.urlopen(request, timeout=300) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            sys.exit(f"chromedriver refuses {path}: {error.read().decode(errors='replace')[:400]}")
 
     def command(self, name, **parameters):
         return self.call("/goog/cdp/execute", {"cmd": name, "params": parameters})

@@ -12,8 +12,9 @@ if [ -z "$traces" ] || [ ! -d "$traces" ]; then
     exit 0
 fi
 failed=0
-cargo build --locked --release -p spill-traces --example import --example replay || exit 1
-examples=target/release/examples
+# The development profile: the tests have built them, and the vocabulary is optimised in it too.
+cargo build --locked --workspace --example import --example replay || exit 1
+examples=target/debug/examples
 
 if command -v python3 >/dev/null && command -v zstd >/dev/null; then
     python3 crates/spill-traces/checks/corpus.py "$traces" "$examples/import" || failed=1
