@@ -54,8 +54,8 @@ pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;
 pub use standing::standing;
 pub use sweep::{
-    Recommended, SWEEP_SCHEMA, Sweep, SweepCurve, SweepPoint, amplification_words, of_control,
-    recommendation_line, sweep, sweep_schema,
+    Recommended, SWEEP_SCHEMA, Sweep, SweepCurve, SweepPoint, of_control, recommendation_line,
+    sweep, sweep_schema,
 };
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{

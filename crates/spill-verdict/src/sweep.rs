@@ -6,7 +6,7 @@ use spill_record::{Class, ConfigurationRole, InputRecord, Outcome, RunRecord, Ru
 
 use crate::estimate::{median, share};
 use crate::inventory::counted_records;
-use crate::words::{amount, figure, percent, plain};
+use crate::words::{amount, percent, plain};
 
 /// Version of `sweep.json`.
 pub const SWEEP_SCHEMA: u32 = 1;
@@ -275,10 +275,4 @@ pub fn recommendation_line(curve: &SweepCurve) -> String {
         None => format!("{place}: no run of the control finished"),
         Some(one) => format!("{place}: {}: {}", plain(&one.configuration), one.words),
     }
-}
-
-/// An amplification, as people read it.
-#[must_use]
-pub fn amplification_words(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), figure)
 }

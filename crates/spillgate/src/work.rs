@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use spill_record::{FolderError, Manifest, Outcome, PlannedRun, RunFolder, RunRecord, Shard};
+use spill_record::{
+    FolderError, LiveFolder, Manifest, Outcome, PlannedRun, RunFolder, RunRecord, Shard,
+};
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::Options;
 use spill_scenario::{Plan, sensitivity_runs};
@@ -172,12 +174,10 @@ fn say_why<'a>(
     }
 }
 
-/// The shard that a folder is of.
+/// The shard that a folder is of, by its manifest alone.
 pub(crate) fn shard_of(folder: &Path) -> anyhow::Result<Option<Shard>> {
-    Ok(RunFolder::read(folder)
-        .context("the shard's folder cannot be read back")?
-        .manifest
-        .shard)
+    let folder = LiveFolder::open(folder).context("the manifest cannot be read back")?;
+    Ok(folder.set().manifest.shard)
 }
 
 /// Tells what a shard's folder holds; nothing is judged. Incomplete when a run is missing.
