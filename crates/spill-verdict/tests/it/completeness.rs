@@ -256,3 +256,23 @@ fn the_quick_stage_can_accept_and_says_what_has_still_to_run() {
         verdict.not_shown
     );
 }
+
+#[test]
+fn a_control_that_never_succeeds_is_noticed() {
+    let failing = spill_verdict::judge(
+        &crate::builder::Case::full()
+            .cell("off", "small", crate::builder::fail)
+            .set,
+    );
+    let sound = spill_verdict::judge(
+        &crate::builder::Case::full()
+            .one("off", "small", 1, crate::builder::fail)
+            .set,
+    );
+    let noticed = |verdict: &spill_verdict::Verdict| {
+        let words = "No run of off succeeded on review/small";
+        verdict.warnings.iter().any(|line| line.starts_with(words))
+    };
+    assert!(noticed(&failing), "{:?}", failing.warnings);
+    assert!(!noticed(&sound), "{:?}", sound.warnings);
+}

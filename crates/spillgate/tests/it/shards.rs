@@ -274,3 +274,31 @@ fn going_on_is_refused_where_the_folder_is_of_something_else() {
     let done = accept(temp.path(), "out", &["--reps", "1", "--resume", &path]);
     assert_eq!(done.code, Some(0), "nothing is missing: {}", done.stderr);
 }
+
+#[test]
+fn going_on_elsewhere_leaves_the_link_beside_the_folder() {
+    let temp = folder();
+    let first = accept(temp.path(), "elsewhere", &["--reps", "1"]);
+    let path = temp.path().join("elsewhere/latest").canonicalize().unwrap();
+    // Without --out the default is `reports`, which is not there.
+    let scenario = scenario_with(temp.path(), "review", "small");
+    let scenario = scenario.to_string_lossy();
+    let name = path.to_string_lossy();
+    let arguments = [
+        "accept",
+        "--quiet",
+        "--reps",
+        "1",
+        "--scenario",
+        &scenario,
+        "--resume",
+        &name,
+    ];
+    let again = spillgate(temp.path(), &arguments);
+    assert_eq!(again.code, first.code, "{}", again.stderr);
+    assert_eq!(
+        temp.path().join("elsewhere/latest").canonicalize().unwrap(),
+        path
+    );
+    assert!(!temp.path().join("reports").exists());
+}
