@@ -31,6 +31,19 @@ pub enum ReplayedItem {
     Problem(ProblemRecord),
     /// A file's report, after its transcripts.
     File(ReplayedFile),
+    /// What is to be read; before everything else.
+    Listed(FilesAmount),
+    /// What was read since this was said before.
+    Read(FilesAmount),
+}
+
+/// Files on disk and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilesAmount {
+    /// Files.
+    pub files: u64,
+    /// Their bytes as they stand on disk.
+    pub bytes: u64,
 }
 
 /// What came of one file, or of one entry of an archive.
@@ -60,6 +73,11 @@ pub fn replay_files<E>(
     sink: &mut dyn FnMut(ReplayedItem) -> Result<(), E>,
 ) -> Result<(), E> {
     let files = files(paths);
+    let sizes = files.iter().map(bytes_of);
+    sink(ReplayedItem::Listed(FilesAmount {
+        files: files.len() as u64,
+        bytes: sizes.sum(),
+    }))?;
     let work = Work {
         files: &files,
         plan,
@@ -106,6 +124,14 @@ fn files(paths: &[PathBuf]) -> Vec<Listed> {
         .collect()
 }
 
+/// A file's bytes; 0 where that is not known, and then it is not read either.
+fn bytes_of(listed: &Listed) -> u64 {
+    match listed {
+        Listed::File(path) => std::fs::metadata(path).map_or(0, |meta| meta.len()),
+        Listed::Unreadable(_) => 0,
+    }
+}
+
 struct Work<'a> {
     files: &'a [Listed],
     plan: &'a ReplayPlan,
@@ -132,6 +158,10 @@ impl Work<'_> {
             // A send fails only when nobody receives any more, and then nobody misses it.
             let send = |item| drop(sender.send((index, Some(item))));
             self.file(index, listed, &send);
+            send(ReplayedItem::Read(FilesAmount {
+                files: 1,
+                bytes: bytes_of(listed),
+            }));
             drop(sender.send((index, None)));
         }
     }
@@ -226,6 +256,8 @@ fn is_loss(kind: ProblemKind) -> bool {
         ProblemKind::NotAFile
         | ProblemKind::Empty
         | ProblemKind::NotRecognised
+        | ProblemKind::NoCalls
+        | ProblemKind::Cut
         | ProblemKind::NotUtf8
         | ProblemKind::LoneSurrogate
         | ProblemKind::TornLine

@@ -41,7 +41,7 @@ pub enum Imported {
 /// made once and copied otherwise.
 #[derive(Debug, Default)]
 pub struct Import {
-    limits: Limits,
+    pub(crate) limits: Limits,
     turn: Turn,
 }
 
@@ -137,7 +137,7 @@ impl Import {
     }
 
     /// Unpacks layer by layer until plain text or an archive comes out.
-    fn layers(
+    pub(crate) fn layers(
         &mut self,
         file: &File<'_>,
         stream: Box<dyn BufRead + '_>,
@@ -177,11 +177,16 @@ impl Import {
         }
     }
 
-    fn zip<R: Read + Seek>(&mut self, file: &File<'_>, bytes: R, sink: &mut dyn FnMut(Imported)) {
+    fn zip<R: Read + Seek>(
+        &mut self,
+        file: &File<'_>,
+        mut bytes: R,
+        sink: &mut dyn FnMut(Imported),
+    ) {
         let name = &file.place.file;
-        let mut archive = match zip::ZipArchive::new(bytes) {
+        let mut archive = match zip::ZipArchive::new(&mut bytes) {
             Ok(archive) => archive,
-            Err(error) => return fail(name, ProblemKind::DamagedArchive, error.to_string(), sink),
+            Err(error) => return self.cut_zip(file, &mut bytes, &error.to_string(), sink),
         };
         if archive.len() > self.limits.entries {
             let (count, limit) = (archive.len(), self.limits.entries);
@@ -237,10 +242,10 @@ impl Import {
 }
 
 /// A file, or what is in it.
-struct File<'a> {
-    place: Place,
-    layer: u32,
-    allowance: &'a Allowance,
+pub(crate) struct File<'a> {
+    pub(crate) place: Place,
+    pub(crate) layer: u32,
+    pub(crate) allowance: &'a Allowance,
 }
 
 enum Source<'a> {
@@ -270,7 +275,12 @@ impl<'a> Source<'a> {
 }
 
 /// A file that could not be read at all.
-fn fail(name: &str, kind: ProblemKind, detail: impl Into<String>, sink: &mut dyn FnMut(Imported)) {
+pub(crate) fn fail(
+    name: &str,
+    kind: ProblemKind,
+    detail: impl Into<String>,
+    sink: &mut dyn FnMut(Imported),
+) {
     sink(Imported::File(failed(name, kind, detail)));
 }
 

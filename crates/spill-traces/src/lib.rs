@@ -49,6 +49,7 @@ mod builder;
 mod chain;
 mod chat;
 mod cut;
+mod cut_zip;
 mod import;
 mod message;
 
@@ -56,7 +57,7 @@ mod files;
 mod session;
 
 pub use counts::{Counts, counts};
-pub use files::{ReplayedFile, ReplayedItem, replay_files};
+pub use files::{FilesAmount, ReplayedFile, ReplayedItem, replay_files};
 pub use input::{FileReport, Import, Imported};
 pub use limits::Limits;
 pub use model::{

@@ -63,10 +63,14 @@ pub enum ProblemKind {
     Empty,
     /// No format was recognised.
     NotRecognised,
+    /// The format was recognised, and holds no LLM call.
+    NoCalls,
     /// A limit was reached; the detail names it.
     Limit,
-    /// A compressed stream or an archive is damaged.
+    /// A compressed stream or an archive is damaged, or ends before anything could be read.
     DamagedArchive,
+    /// A compressed stream or an archive ends early; what is whole before the end was read.
+    Cut,
     /// Bytes that are not UTF-8; they were replaced by U+FFFD.
     NotUtf8,
     /// Half of a surrogate pair in an escape; it was replaced by U+FFFD.
@@ -100,8 +104,10 @@ impl ProblemKind {
             Self::NotAFile => "not-a-file",
             Self::Empty => "empty",
             Self::NotRecognised => "not-recognised",
+            Self::NoCalls => "no-calls",
             Self::Limit => "limit",
             Self::DamagedArchive => "damaged-archive",
+            Self::Cut => "cut",
             Self::NotUtf8 => "not-utf8",
             Self::LoneSurrogate => "lone-surrogate",
             Self::TornLine => "torn-line",

@@ -10,7 +10,7 @@ use crate::lines::{Encoding, Line, Lines, transcode};
 use crate::model::Format;
 use crate::problem::{Place, ProblemKind, Problems};
 use crate::seen::Turn;
-use crate::source::{Packing, kind_of, peek, read_whole};
+use crate::source::{CutShort, Packing, kind_of, peek, read_whole};
 
 /// One text that is being read.
 pub(crate) struct Reading<'a> {
@@ -21,6 +21,8 @@ pub(crate) struct Reading<'a> {
     decided: bool,
     formats: Vec<Format>,
     records: u64,
+    /// The line read last.
+    line: u64,
     out: Out<'a>,
 }
 
@@ -38,6 +40,7 @@ impl<'a> Reading<'a> {
             decided: false,
             formats: Vec::new(),
             records: 0,
+            line: 0,
             out: Out::new(sink, turn),
         }
     }
@@ -54,6 +57,13 @@ impl<'a> Reading<'a> {
 
     /// Reads the text to its end; `layer` is 0 for a plain file.
     pub(crate) fn all(mut self, stream: Box<dyn BufRead + '_>, layer: u32) {
+        let cut = CutShort::default();
+        // Below a layer of compression an early end is noticed; what stands before it is read as in a plain file that was cut.
+        let stream = if layer == 0 {
+            stream
+        } else {
+            cut.watch(stream)
+        };
         if let Err(error) = self.stream(stream) {
             // A plain file on disk fails to be read; below a layer of compression the stream is damaged.
             let packing = if layer == 0 {
@@ -64,7 +74,22 @@ impl<'a> Reading<'a> {
             let kind = kind_of(&error, packing);
             self.out.problem(&self.place, kind, error.to_string());
         }
+        if cut.is_so() {
+            self.cut();
+        }
         self.finish();
+    }
+
+    fn cut(&mut self) {
+        if self.line == 0 {
+            let detail = "it ends before anything could be read";
+            return self
+                .out
+                .problem(&self.place, ProblemKind::DamagedArchive, detail);
+        }
+        let place = self.place.at_line(self.line);
+        let detail = "the compressed data ends here, before its end; what is whole before was read";
+        self.out.problem(&place, ProblemKind::Cut, detail);
     }
 
     fn stream(&mut self, stream: Box<dyn BufRead + '_>) -> std::io::Result<()> {
@@ -85,6 +110,7 @@ impl<'a> Reading<'a> {
         let mut first = true;
         loop {
             let line = lines.advance()?;
+            self.line = lines.number();
             let place = self.place.at_line(lines.number());
             match line {
                 Line::End => return Ok(()),
@@ -112,6 +138,8 @@ impl<'a> Reading<'a> {
                         return Ok(());
                     }
                     let text = lines.text(&self.place, &mut self.out.problems);
+                    let lines_after = memchr::memchr_iter(b'\n', text.trim_end().as_bytes());
+                    self.line += lines_after.count() as u64;
                     self.document(&text, &place);
                     return Ok(());
                 }
@@ -190,12 +218,17 @@ impl<'a> Reading<'a> {
 
     fn finish(mut self) {
         self.close();
+        self.formats.sort_unstable();
+        self.formats.dedup();
+        if !self.formats.is_empty() && self.out.calls == 0 {
+            let names: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
+            let detail = format!("recognised as {}, without an LLM call", names.join(" and "));
+            self.out.problem(&self.place, ProblemKind::NoCalls, detail);
+        }
         if self.records == 0 && self.out.problems.total() == 0 {
             self.out
                 .problem(&self.place, ProblemKind::Empty, "no content");
         }
-        self.formats.sort_unstable();
-        self.formats.dedup();
         self.out.file(self.place, self.formats);
     }
 }

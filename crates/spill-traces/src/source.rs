@@ -88,6 +88,63 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
+/// Whether a stream ended before its end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CutShort(Rc<Cell<bool>>);
+
+impl CutShort {
+    pub(crate) fn is_so(&self) -> bool {
+        self.0.get()
+    }
+
+    /// The stream, whose early end is an end like that of a plain file, and known here.
+    pub(crate) fn watch<'a>(&self, inner: Box<dyn BufRead + 'a>) -> Box<dyn BufRead + 'a> {
+        Box::new(UntilCut {
+            inner,
+            cut: self.clone(),
+        })
+    }
+
+    fn or_end<T>(&self, read: io::Result<T>, end: T) -> io::Result<T> {
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.0.set(true);
+                Ok(end)
+            }
+            read => read,
+        }
+    }
+}
+
+struct UntilCut<'a> {
+    inner: Box<dyn BufRead + 'a>,
+    cut: CutShort,
+}
+
+impl Read for UntilCut<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cut.is_so() {
+            return Ok(0);
+        }
+        self.cut.or_end(self.inner.read(buffer), 0)
+    }
+}
+
+impl BufRead for UntilCut<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.cut.is_so() {
+            return Ok(&[]);
+        }
+        self.cut.or_end(self.inner.fill_buf(), &[])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if !self.cut.is_so() {
+            self.inner.consume(amount);
+        }
+    }
+}
+
 /// Unpacks one layer of compression.
 pub(crate) fn unpack<'a>(
     packed: Box<dyn BufRead + 'a>,

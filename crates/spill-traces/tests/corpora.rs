@@ -1,4 +1,4 @@
-//! Runs the fixtures, and what the fuzz targets found, through the targets' own checks.
+//! Runs the fixtures, and the corpora of the fuzz targets, through the targets' own checks.
 
 #[path = "../fuzz/checks.rs"]
 mod checks;
@@ -30,7 +30,10 @@ fn check_corpus(fixtures: &str, target: &str, check: fn(&[u8])) {
         &mut found,
     );
     assert!(!found.is_empty(), "{target} has no fixture");
+    let fixtures = found.len();
     inputs(&root.join("fuzz/corpus").join(target), &mut found);
+    let of_its_own = found.len() - fixtures;
+    assert!(of_its_own >= 4, "{target} has a corpus of {of_its_own}");
     found.sort();
     for path in found {
         let input = std::fs::read(&path).expect("a file");

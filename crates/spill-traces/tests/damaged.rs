@@ -117,10 +117,8 @@ fn cut_archives() {
     let packed = gzip(&CHAT.repeat(50).into_bytes());
     let (found, files) = import(&packed[..packed.len() / 2], Limits::DEFAULT);
     assert!(found.is_empty());
-    assert_eq!(
-        files[0].problems.counts().get(&ProblemKind::DamagedArchive),
-        Some(&1)
-    );
+    let kinds: Vec<_> = files[0].problems.counts().keys().collect();
+    assert_eq!(kinds, [&ProblemKind::Cut, &ProblemKind::NotJson]);
     let packed = zstd(CHAT.as_bytes());
     check(
         &packed[..packed.len() - 5],
@@ -132,7 +130,161 @@ fn cut_archives() {
     check(
         &packed[..packed.len() / 2],
         0,
+        &[ProblemKind::NotJson, ProblemKind::Cut, ProblemKind::Cut],
+    );
+}
+
+/// Many lines that compress badly, so that every cut leaves some of them.
+fn many_lines() -> String {
+    let mut state = 1_u64;
+    let mut hex = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{state:016x}")
+    };
+    let line = |_| LINE.replace("yes", &(0..1_000).map(|_| hex()).collect::<String>());
+    (0..40).map(line).collect::<Vec<String>>().join("\n")
+}
+
+/// `packed`, cut at any share, gives what a plain file gives that is cut where its text ends: every whole line, and the place.
+#[track_caller]
+fn check_cut(name: &str, text: &str, packed: &[u8]) {
+    let whole = import(packed, Limits::DEFAULT);
+    assert_eq!(
+        (whole.0.len(), whole.1[0].problems.total()),
+        (40, 0),
+        "{name}"
+    );
+    let mut before = 0;
+    for share in [50, 70, 90, 99] {
+        let (found, files) = import(&packed[..packed.len() * share / 100], Limits::DEFAULT);
+        let kept = files.iter().flat_map(|file| file.problems.kept());
+        let problems: Vec<_> = kept
+            .map(|problem| (problem.kind, problem.place.line))
+            .collect();
+        let whole = found.len();
+        assert!(
+            (1..40).contains(&whole) && whole >= before,
+            "{name} {share}: {whole}"
+        );
+        before = whole;
+        let plain: Vec<&str> = text.split_inclusive('\n').collect();
+        let plain = format!("{}{}", plain[..whole].concat(), &plain[whole][..100]);
+        let (same, files) = import(plain.as_bytes(), Limits::DEFAULT);
+        assert_eq!(same.len(), whole, "{name} {share}");
+        let torn = files[0].problems.kept()[0].place.line;
+        assert_eq!(torn, Some(whole as u64 + 1));
+        let cut = (ProblemKind::Cut, torn);
+        assert!(
+            problems.starts_with(&[(ProblemKind::TornLine, torn), cut]),
+            "{name} {share}: {problems:?}"
+        );
+        let archive = (ProblemKind::Cut, None);
+        assert!(
+            problems[2..].iter().all(|further| *further == archive),
+            "{name} {share}: {problems:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_whole_before_a_cut_is_read_whatever_the_compression() {
+    let text = many_lines();
+    let bytes = text.as_bytes();
+    check_cut("gzip", &text, &gzip(bytes));
+    check_cut("zstd", &text, &zstd(bytes));
+    check_cut("zstd of gzip", &text, &zstd(&gzip(bytes)));
+    check_cut("gzip of zstd", &text, &gzip(&zstd(bytes)));
+    for method in [
+        zip::CompressionMethod::Stored,
+        zip::CompressionMethod::Deflated,
+        zip::CompressionMethod::Zstd,
+    ] {
+        check_cut(
+            &format!("zip, {method}"),
+            &text,
+            &zip(&[("a.jsonl", bytes)], method),
+        );
+    }
+}
+
+#[test]
+fn a_cut_between_lines_is_named_where_the_compression_shows_it() {
+    let lines = format!("{LINE}\n{LINE}\n");
+    // The checksum at the end of the stream is cut, and nothing else.
+    let packed = gzip(lines.as_bytes());
+    check(&packed[..packed.len() - 3], 2, &[ProblemKind::Cut]);
+    let mark = [
+        &b"\xFF\xFE"[..],
+        &lines
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<u8>>(),
+    ]
+    .concat();
+    let packed = gzip(&mark);
+    check(&packed[..packed.len() - 3], 2, &[ProblemKind::Cut]);
+}
+
+#[test]
+fn entries_before_the_cut_of_an_archive_are_read() {
+    let sample = |id: u32| {
+        format!(
+            r#"{{"id":{id},"epoch":1,"events":[],"messages":[{{"role":"user","content":"q"}},{{"role":"assistant","content":"a"}}]}}"#
+        )
+    };
+    let (one, two) = (sample(1), sample(2));
+    let entries: [(&str, &[u8]); 4] = [
+        ("_journal/start.json", b"{}"),
+        ("samples/1_epoch_1.json", one.as_bytes()),
+        ("samples/2_epoch_1.json", two.as_bytes()),
+        ("header.json", b"{}"),
+    ];
+    let packed = zip(&entries, zip::CompressionMethod::Deflated);
+    let at = |name: &str| {
+        packed
+            .windows(name.len())
+            .position(|bytes| bytes == name.as_bytes())
+            .expect("an entry's name")
+    };
+    // In the directory, in the header, and in the name of the header.
+    check(&packed[..packed.len() - 30], 2, &[ProblemKind::Cut]);
+    check(&packed[..at("header.json") + 12], 2, &[ProblemKind::Cut]);
+    check(&packed[..at("header.json") + 5], 2, &[ProblemKind::Cut]);
+    // Within a sample: that is a document, and lost.
+    let cut = at("samples/2") + 40;
+    check(
+        &packed[..cut],
+        1,
+        &[ProblemKind::DamagedArchive, ProblemKind::Cut],
+    );
+    // Nothing of the samples.
+    check(
+        &packed[..at("samples/1") - 10],
+        0,
         &[ProblemKind::DamagedArchive],
+    );
+    // No end of the file, and not whole either: damaged.
+    let mut odd = packed[..at("header.json") + 12].to_vec();
+    odd[at("samples/2") - 30] ^= 0xFF;
+    check(&odd, 1, &[ProblemKind::DamagedArchive]);
+}
+
+#[test]
+fn a_session_without_calls_is_recognised() {
+    let asked = r#"[{"role":"user","content":"hi"}]"#;
+    check(asked.as_bytes(), 1, &[ProblemKind::NoCalls]);
+    let (_, files) = import(asked.as_bytes(), Limits::DEFAULT);
+    let detail = &files[0].problems.kept()[0].detail;
+    assert_eq!(detail, "recognised as openai-chat, without an LLM call");
+    let codex =
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s"}}"#;
+    let (found, files) = import(codex.as_bytes(), Limits::DEFAULT);
+    assert!(found.is_empty());
+    assert_eq!(
+        files[0].problems.counts().get(&ProblemKind::NoCalls),
+        Some(&1)
     );
 }
 

@@ -46,9 +46,9 @@ pub use inventory::counted_records;
 pub use judge::judge;
 pub use replay::{
     Advice, AdviceKind, AdviceSummary, Gate, GateError, GateState, GateSummary, GateVerdict,
-    LEAST_SESSIONS, ReplayFigure, ReplayJudgement, ReplaySummary, VariantSummary, advice, focus,
-    judge_replay, replay_exit_code, replay_summary, replay_summary_schema, replay_text,
-    threshold_words, variant_words,
+    LEAST_SESSIONS, ReplayFigure, ReplayJudgement, ReplaySummary, ReplayVariant, VariantSummary,
+    advice, focus, judge_replay, replay_exit_code, replay_summary, replay_summary_schema,
+    replay_text, threshold_words, variant_words,
 };
 pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;

@@ -308,6 +308,9 @@ pub(crate) struct ReplayArgs {
     /// Files that are read at the same time [default: the number of processors]
     #[arg(long, value_name = "J", value_parser = positive)]
     pub(crate) jobs: Option<usize>,
+    /// Print no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,

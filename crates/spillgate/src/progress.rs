@@ -47,7 +47,7 @@ const CANDIDATES: usize = 3;
 /// Columns of a line.
 const WIDTH: usize = 79;
 /// How often the bar is drawn anew without news, so that the time left runs down.
-const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 impl Progress {
     /// Progress of the acceptance whose folder is `folder`.
@@ -141,7 +141,7 @@ impl Progress {
 }
 
 /// Whether standard error is a terminal that can draw.
-fn draws() -> bool {
+pub(crate) fn draws() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 

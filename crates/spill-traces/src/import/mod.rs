@@ -64,6 +64,7 @@ pub(crate) struct Out<'a> {
     pub(crate) problems: Problems,
     left_out: BTreeMap<&'static str, u64>,
     transcripts: u64,
+    pub(crate) calls: u64,
 }
 
 impl<'a> Out<'a> {
@@ -74,6 +75,7 @@ impl<'a> Out<'a> {
             problems: Problems::default(),
             left_out: BTreeMap::new(),
             transcripts: 0,
+            calls: 0,
         }
     }
 
@@ -111,7 +113,9 @@ impl<'a> Out<'a> {
             return;
         }
         self.transcripts += 1;
-        (self.sink)(Imported::Transcript(Box::new(builder.finish())));
+        let transcript = builder.finish();
+        self.calls += transcript.calls.len() as u64;
+        (self.sink)(Imported::Transcript(Box::new(transcript)));
     }
 
     pub(crate) fn file(self, place: Place, formats: Vec<Format>) {

@@ -7,10 +7,17 @@ use super::figure::ReplayFigure;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Selector {
     pub(super) policy: Option<String>,
-    pub(super) threshold: Option<u64>,
+    pub(super) threshold: Option<Threshold>,
     /// `Some(None)` is the policy's own size.
     pub(super) replacement: Option<Option<u64>>,
     pub(super) read_back: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Threshold {
+    /// As recorded.
+    Off,
+    Bytes(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +44,7 @@ impl Selector {
         self.policy.as_ref().is_none_or(|name| *name == cell.policy)
             && self
                 .threshold
-                .is_none_or(|bytes| bytes == cell.threshold_bytes)
+                .is_none_or(|threshold| threshold == Threshold::Bytes(cell.threshold_bytes))
             && self
                 .replacement
                 .is_none_or(|bytes| bytes == cell.replacement_bytes)
@@ -73,7 +80,8 @@ pub(super) fn selector(rest: &str) -> Result<(Selector, &str), String> {
         };
         match key.trim() {
             "policy" => selector.policy = Some(value.to_owned()),
-            "threshold" => selector.threshold = Some(size()?),
+            "threshold" if value == "off" => selector.threshold = Some(Threshold::Off),
+            "threshold" => selector.threshold = Some(Threshold::Bytes(size()?)),
             "replacement" if value == "own" => selector.replacement = Some(None),
             "replacement" => selector.replacement = Some(Some(size()?)),
             "read_back" => selector.read_back = Some(value.to_owned()),
@@ -83,6 +91,14 @@ pub(super) fn selector(rest: &str) -> Result<(Selector, &str), String> {
                 ));
             }
         }
+    }
+    let beside =
+        selector.policy.is_some() || selector.replacement.is_some() || selector.read_back.is_some();
+    if selector.threshold == Some(Threshold::Off) && beside {
+        return Err(
+            "off is what is recorded, under no policy, replacement or read-back: name it alone, [threshold=off]"
+                .to_owned(),
+        );
     }
     Ok((selector, rest))
 }

@@ -1,4 +1,4 @@
-use spill_record::{ReplayRecord, ReplaySums};
+use spill_record::{CellSums, ReplayRecord, ReplaySums};
 
 /// A figure that a gate may hold against a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub enum ReplayFigure {
     SavedUncachedTokens,
     /// Money for input, less than as recorded.
     SavedCost,
+    /// Input tokens.
+    InputTokens,
+    /// Money for input.
+    InputCost,
     /// Calls that reading back adds.
     ExtraCalls,
     /// Results that are replaced.
@@ -27,6 +31,20 @@ pub enum ReplayFigure {
     Sessions,
 }
 
+/// What a figure is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayVariant {
+    /// The transcripts as they are.
+    AsRecorded,
+    /// A policy with threshold and size of replacements, and a read-back assumption, by their places in the replay.
+    Under {
+        /// The policy's.
+        cell: usize,
+        /// The assumption's.
+        read_back: usize,
+    },
+}
+
 /// A figure and what it is a share of; what is not known is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Observed {
@@ -36,11 +54,13 @@ pub(crate) struct Observed {
 
 impl ReplayFigure {
     /// All figures.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::SavedInputTokens,
         Self::SavedInputBytes,
         Self::SavedUncachedTokens,
         Self::SavedCost,
+        Self::InputTokens,
+        Self::InputCost,
         Self::ExtraCalls,
         Self::ReplacedResults,
         Self::UsedResults,
@@ -58,6 +78,8 @@ impl ReplayFigure {
             Self::SavedInputBytes => "saved_input_bytes",
             Self::SavedUncachedTokens => "saved_uncached_tokens",
             Self::SavedCost => "saved_cost",
+            Self::InputTokens => "input_tokens",
+            Self::InputCost => "input_cost",
             Self::ExtraCalls => "extra_calls",
             Self::ReplacedResults => "replaced_results",
             Self::UsedResults => "used_results",
@@ -76,6 +98,8 @@ impl ReplayFigure {
             | Self::SavedInputBytes
             | Self::SavedUncachedTokens
             | Self::SavedCost
+            | Self::InputTokens
+            | Self::InputCost
             | Self::ExtraCalls
             | Self::ReplacedResults
             | Self::UsedResults
@@ -92,6 +116,8 @@ impl ReplayFigure {
             | Self::SavedInputBytes
             | Self::SavedUncachedTokens
             | Self::SavedCost
+            | Self::InputTokens
+            | Self::InputCost
             | Self::ExtraCalls
             | Self::UsedResults
             | Self::PeakContextTokens
@@ -100,18 +126,52 @@ impl ReplayFigure {
         }
     }
 
+    /// Whether it says something of what is recorded, where nothing is replaced.
+    pub(crate) fn is_absolute(self) -> bool {
+        match self {
+            Self::InputTokens
+            | Self::InputCost
+            | Self::PeakContextTokens
+            | Self::CallsOverWindow
+            | Self::Calls
+            | Self::Sessions => true,
+            Self::SavedInputTokens
+            | Self::SavedInputBytes
+            | Self::SavedUncachedTokens
+            | Self::SavedCost
+            | Self::ExtraCalls
+            | Self::ReplacedResults
+            | Self::UsedResults => false,
+        }
+    }
+
+    /// Whether it is reckoned with a price table.
+    pub(crate) fn needs_prices(self) -> bool {
+        matches!(self, Self::SavedCost | Self::InputCost)
+    }
+
+    /// Whether it, or its share, is held against a context window.
+    pub(crate) fn needs_window(self, is_share: bool) -> bool {
+        self == Self::CallsOverWindow || (self == Self::PeakContextTokens && is_share)
+    }
+
     /// The figure of one variant.
     pub(crate) fn of(
         self,
         record: &ReplayRecord,
         sums: &ReplaySums,
-        (cell, read_back): (usize, usize),
+        variant: ReplayVariant,
     ) -> Observed {
         let base = &sums.as_recorded;
-        let (Some(cell_sums), Some(under)) = (
-            sums.cells.get(cell),
-            sums.outcomes.get(record.outcome_index(cell, read_back)),
-        ) else {
+        let nothing = CellSums::default();
+        let found = match variant {
+            ReplayVariant::AsRecorded => Some((&nothing, base)),
+            ReplayVariant::Under { cell, read_back } => sums
+                .cells
+                .get(cell)
+                .zip(sums.outcomes.get(record.outcome_index(cell, read_back))),
+        };
+        let Some((cell_sums, under)) = found else {
             return Observed {
                 value: None,
                 whole: None,
@@ -133,6 +193,9 @@ impl ReplayFigure {
                 base.input_cost.zip(under.input_cost).map(|(a, b)| a - b),
                 base.input_cost,
             ),
+            Self::InputTokens => counted(under.input_tokens, base.input_tokens),
+            Self::InputCost if sums.unpriced_sessions > 0 => (None, None),
+            Self::InputCost => (under.input_cost, base.input_cost),
             Self::ExtraCalls => counted(under.extra_calls, base.calls),
             Self::ReplacedResults => counted(cell_sums.replaced_results, sums.sent_results),
             Self::UsedResults => counted(cell_sums.used_results, cell_sums.replaced_results),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use spill_record::{CellPlan, ReplayRecord, ReplaySums};
 
-use super::expression::{Compare, Selector, compare, limit, selector, unknown_figure};
-use super::figure::{Observed, ReplayFigure};
+use super::expression::{Compare, Selector, Threshold, compare, limit, selector, unknown_figure};
+use super::figure::{Observed, ReplayFigure, ReplayVariant};
 use super::table::variant_words;
 use crate::words::{figure_beside, grouped};
 
@@ -118,6 +118,9 @@ impl Gate {
             let problem = format!("{name} is a number and no share, so its limit has no %");
             return Err(malformed(problem));
         }
+        if selector.threshold == Some(Threshold::Off) && !figure.is_absolute() {
+            return Err(malformed(nothing_at_off(name)));
+        }
         Ok(Self {
             text: text.to_owned(),
             figure,
@@ -134,7 +137,16 @@ impl Gate {
         &self.text
     }
 
-    /// Which cell and which read-back assumption it is about. What the expression does not name is the only one there is; a
+    /// What must be given for it to be known, and is not: a flag.
+    #[must_use]
+    pub fn lacks(&self, prices: bool, window: bool) -> Option<&'static str> {
+        if self.figure.needs_prices() && !prices {
+            return Some("--prices");
+        }
+        (self.figure.needs_window(self.is_share) && !window).then_some("--window")
+    }
+
+    /// Which cell and which read-back assumption it is about, or what is recorded (`threshold=off`). What the expression does not name is the only one there is; a
     /// threshold, the shipped one (128 KiB); an assumption, `used`.
     ///
     /// # Errors
@@ -144,7 +156,10 @@ impl Gate {
         &self,
         cells: &[CellPlan],
         read_backs: &[String],
-    ) -> Result<(usize, usize), GateError> {
+    ) -> Result<ReplayVariant, GateError> {
+        if self.selector.threshold == Some(Threshold::Off) {
+            return Ok(ReplayVariant::AsRecorded);
+        }
         let fail = |problem: String| GateError::NoVariant {
             text: self.text.chars().take(80).collect(),
             problem,
@@ -175,7 +190,7 @@ impl Gate {
             let all = read_backs.join(", ");
             fail(format!("must name one of the read-backs that are replayed, such as [read_back={}] (they are {all})", read_backs.first().map_or("", |name| name)))
         })?;
-        Ok((cell, read_back))
+        Ok(ReplayVariant::Under { cell, read_back })
     }
 
     /// Holds it against a replay. No data is never a pass.
@@ -190,11 +205,13 @@ impl Gate {
     ) -> Result<GateVerdict, GateError> {
         let variant = self.variant(&record.cells, &record.read_backs)?;
         let observed = self.figure.of(record, sums, variant);
-        let name = variant_words(
-            &record.cells[variant.0],
-            Some(&record.read_backs[variant.1]),
-        );
-        let (state, value, words) = match self.value(sums, variant.0, observed) {
+        let name = match variant {
+            ReplayVariant::AsRecorded => "as recorded".to_owned(),
+            ReplayVariant::Under { cell, read_back } => {
+                variant_words(&record.cells[cell], Some(&record.read_backs[read_back]))
+            }
+        };
+        let (state, value, words) = match self.value(sums, variant, observed) {
             Err(reason) => (GateState::NotProven, None, format!("{name}: {reason}")),
             Ok(value) if self.compare.holds(value, self.limit) => {
                 (GateState::Holds, Some(value), name)
@@ -215,21 +232,31 @@ impl Gate {
     fn value(
         &self,
         sums: &ReplaySums,
-        cell: usize,
+        variant: ReplayVariant,
         observed: Observed,
     ) -> Result<f64, &'static str> {
         if sums.as_recorded.calls == 0 {
             return Err("there are no LLM calls");
         }
-        let replaced = sums.cells.get(cell).map_or(0, |cell| cell.replaced_results);
-        if self.figure.needs_replacements() && replaced == 0 {
+        let untried = match variant {
+            ReplayVariant::AsRecorded => false,
+            ReplayVariant::Under { cell, .. } => {
+                let cell = sums.cells.get(cell);
+                cell.is_none_or(|cell| cell.replaced_results == 0)
+            }
+        };
+        if self.figure.needs_replacements() && untried {
             return Err("no result was replaced, so it was not tried");
         }
         let value = observed.value.ok_or(match self.figure {
-            ReplayFigure::SavedCost if sums.as_recorded.input_cost.is_some() => {
+            ReplayFigure::SavedCost | ReplayFigure::InputCost
+                if sums.as_recorded.input_cost.is_some() =>
+            {
                 "some transcripts have no price"
             }
-            ReplayFigure::SavedCost => "there are no prices (give --prices)",
+            ReplayFigure::SavedCost | ReplayFigure::InputCost => {
+                "there are no prices (give --prices)"
+            }
             _ => "there is no window (give --window)",
         })?;
         if !self.is_share {
@@ -272,6 +299,18 @@ impl fmt::Display for Gate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.text)
     }
+}
+
+fn nothing_at_off(name: &str) -> String {
+    let all = ReplayFigure::ALL.into_iter();
+    let names: Vec<&str> = all
+        .filter(|f| f.is_absolute())
+        .map(ReplayFigure::name)
+        .collect();
+    format!(
+        "off is what is recorded, where nothing is replaced: {name} says nothing of it (at off there are {})",
+        names.join(", ")
+    )
 }
 
 fn ambiguous(cells: &[CellPlan], named: &[usize]) -> String {

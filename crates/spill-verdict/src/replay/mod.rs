@@ -9,7 +9,7 @@ mod summary;
 mod table;
 
 pub use advice::{Advice, AdviceKind, LEAST_SESSIONS, advice, focus};
-pub use figure::ReplayFigure;
+pub use figure::{ReplayFigure, ReplayVariant};
 pub use gate::{Gate, GateError, GateState, GateVerdict};
 pub use outcome::replay_exit_code;
 pub use summary::{

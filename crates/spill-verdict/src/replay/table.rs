@@ -70,10 +70,18 @@ fn head(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {
         .map(|(format, count)| format!("{format} {}", grouped(*count)))
         .collect();
     if all.sessions == 0 {
-        return vec![format!(
+        let mut lines = vec![format!(
             "No transcript in {}.",
             counted(record.files.read, "file")
         )];
+        lines.extend(without_calls(record));
+        return lines;
+    }
+    if base.calls == 0 {
+        let transcripts = counted(all.sessions, "transcript");
+        let mut lines = vec![format!("{transcripts} ({}).", formats.join(", "))];
+        lines.extend(without_calls(record));
+        return lines;
     }
     let cached = share(base.cached_input_tokens, base.input_tokens);
     vec![
@@ -90,6 +98,15 @@ fn head(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {
             cached.map_or("none".to_owned(), percent),
         ),
     ]
+}
+
+/// Why files that are of a known format gave nothing to replay.
+fn without_calls(record: &ReplayRecord) -> Option<String> {
+    let files = *record.problems.get("no-calls")?;
+    Some(format!(
+        "{} of a known format hold no LLM call: there is nothing to replay.",
+        grouped(files)
+    ))
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

@@ -54,6 +54,74 @@ fn gates_hold_are_broken_or_are_not_proven() {
     check_gate("sessions >= 6", Holds, Some(6.0));
     check_gate("calls >= 121", Broken, Some(120.0));
     check_gate("saved_cost >= 0", NotProven, None);
+    check_gate(
+        "input_tokens[threshold=32KiB] <= 90%",
+        Holds,
+        Some(83.333_333),
+    );
+    check_gate("input_tokens[threshold=off] <= 6000000", Holds, Some(6e6));
+    check_gate("input_tokens[threshold=off] < 6000000", Broken, Some(6e6));
+    check_gate(
+        "peak_context_tokens[threshold=off] <= 50%",
+        Holds,
+        Some(50.0),
+    );
+    check_gate("calls_over_window[threshold=off] <= 0", Holds, Some(0.0));
+    check_gate("calls[threshold=off] >= 121", Broken, Some(120.0));
+    check_gate("input_cost[threshold=off] >= 0", NotProven, None);
+}
+
+#[test]
+fn what_is_recorded_saves_nothing() {
+    #[track_caller]
+    fn check(gate: &str, words: &str) {
+        let refused = Gate::parse(gate).expect_err("it is refused").to_string();
+        assert!(refused.contains(words), "{gate}: {refused}");
+    }
+    for figure in [
+        "saved_input_tokens",
+        "saved_input_bytes",
+        "saved_uncached_tokens",
+        "saved_cost",
+        "extra_calls",
+        "replaced_results",
+        "used_results",
+    ] {
+        let words = format!(
+            "where nothing is replaced: {figure} says nothing of it (at off there are input_tokens"
+        );
+        check(&format!("{figure}[threshold=off] >= 0"), &words);
+    }
+    check(
+        "input_tokens[threshold=off, read_back=used] >= 0",
+        "name it alone",
+    );
+    check(
+        "input_tokens[policy=envelope, threshold=off] >= 0",
+        "name it alone",
+    );
+}
+
+#[test]
+fn what_a_gate_needs_is_known_before_anything_is_read() {
+    #[track_caller]
+    fn check(gate: &str, prices: bool, window: bool, lacks: Option<&str>) {
+        let gate = Gate::parse(gate).expect("a gate");
+        assert_eq!(gate.lacks(prices, window), lacks, "{gate}");
+    }
+    check("saved_cost >= 0", false, true, Some("--prices"));
+    check("saved_cost >= 0", true, false, None);
+    check(
+        "input_cost[threshold=off] <= 5",
+        false,
+        true,
+        Some("--prices"),
+    );
+    check("calls_over_window <= 0", true, false, Some("--window"));
+    check("calls_over_window <= 0", false, true, None);
+    check("peak_context_tokens <= 50%", true, false, Some("--window"));
+    check("peak_context_tokens <= 50000", false, false, None);
+    check("saved_input_tokens >= 0", false, false, None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `replay`: recorded transcripts under other thresholds.
 
 mod plan;
+mod progress;
 mod rebuild;
 
 use std::num::NonZeroUsize;
@@ -13,6 +14,8 @@ use spill_traces::{ReplayedFile, ReplayedItem, replay_files};
 
 use crate::cli::ReplayArgs;
 use crate::{Failure, host, out};
+
+use progress::Progress;
 
 pub(crate) use rebuild::{is_replay, rebuild};
 
@@ -41,11 +44,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let (folder, record) =
         new_folder(args, asked.record(counter.name())).map_err(|error| usage(error.into()))?;
     let mut writing = Writing { folder, record };
+    let mut progress = Progress::new(args.quiet || args.json);
     let threads = threads.unwrap_or(NonZeroUsize::MIN);
-    replay_files(&args.paths, &asked.plan, &counter, threads, &mut |item| {
-        writing.take(item)
-    })
-    .map_err(|error| usage(error.into()))?;
+    let done = replay_files(&args.paths, &asked.plan, &counter, threads, &mut |item| {
+        writing.take(item, &mut progress)
+    });
+    drop(progress);
+    done.map_err(|error| usage(error.into()))?;
     let Writing { folder, record } = writing;
     let path = folder.path().to_owned();
     folder.finish(record).map_err(|error| usage(error.into()))?;
@@ -68,7 +73,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn take(&mut self, item: ReplayedItem) -> Result<(), FolderError> {
+    fn take(&mut self, item: ReplayedItem, progress: &mut Progress) -> Result<(), FolderError> {
         match item {
             ReplayedItem::Session(session) => {
                 for (kind, count) in &session.problems {
@@ -79,6 +84,14 @@ impl Writing {
             ReplayedItem::Problem(problem) => self.folder.append_problem(&problem),
             ReplayedItem::File(file) => {
                 self.file(file);
+                Ok(())
+            }
+            ReplayedItem::Listed(files) => {
+                progress.listed(files);
+                Ok(())
+            }
+            ReplayedItem::Read(more) => {
+                progress.read(more);
                 Ok(())
             }
         }

@@ -39,6 +39,12 @@ pub(super) fn asked(args: &ReplayArgs) -> anyhow::Result<Asked> {
     for text in &args.gate {
         let gate = Gate::parse(text)?;
         gate.variant(&cells, &names)?;
+        if let Some(flag) = gate.lacks(args.prices.is_some(), args.window.is_some()) {
+            bail!(
+                "the gate {:?} cannot be reckoned without {flag} (give it, or leave the gate out)",
+                gate.text()
+            );
+        }
         gates.push(gate);
     }
     let prices = args.prices.as_deref().map(Prices::read).transpose()?;

@@ -213,13 +213,9 @@ fn gates_give_the_exit_code() {
     check_gate(path, "replaced_results[threshold=8KiB] <= 20%", 0, "20 %");
     // At the shipped threshold, which is meant where none is named, nothing is replaced: it was not tried.
     check_gate(path, "saved_input_tokens >= 0%", 4, "not tried");
-    check_gate(
-        path,
-        "calls_over_window[threshold=8KiB] <= 0",
-        4,
-        "no window",
-    );
-    check_gate(path, "saved_cost[threshold=8KiB] >= 0", 4, "no prices");
+    check_gate(path, "input_tokens[threshold=off] >= 1", 0, "as recorded");
+    check_gate(path, "input_tokens[threshold=off] < 1", 3, "as recorded");
+    check_gate(path, "sessions[threshold=off] >= 1", 0, "as recorded");
 }
 
 #[test]
@@ -234,6 +230,30 @@ fn no_data_never_passes() {
         said.stdout
     );
     fs::remove_dir_all(folder.path().join("reports")).unwrap();
+    let head = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s"}}"#;
+    for (text, files) in [
+        (head, "No transcript in 1 file."),
+        (
+            r#"[{"role":"user","content":"hi"}]"#,
+            "1 transcript (openai-chat 1).",
+        ),
+    ] {
+        fs::write(folder.path().join("s.jsonl"), text).unwrap();
+        let said = replay(folder.path(), &["s.jsonl".as_ref()], &[]);
+        assert_eq!(said.code, Some(4), "{}", said.stdout);
+        let why = "1 of a known format hold no LLM call: there is nothing to replay.";
+        assert!(
+            said.stdout.contains(files) && said.stdout.contains(why),
+            "{}",
+            said.stdout
+        );
+        assert!(
+            said.stderr.contains("s.jsonl: no-calls: recognised as"),
+            "{}",
+            said.stderr
+        );
+        fs::remove_dir_all(folder.path().join("reports")).unwrap();
+    }
     let said = replay(
         folder.path(),
         &["nowhere".as_ref()],
@@ -265,6 +285,10 @@ fn what_is_asked_for_wrongly_is_refused_before_anything_is_written() {
         &["--gate", "saved_input_tokens[limit=8KiB] >= 10%"],
         &["--gate", "saved_input_tokens[threshold=8KiB >= 10%"],
         &["--gate", "saved_input_tokens[read_back=half] >= 10%"],
+        &["--gate", "saved_input_tokens[threshold=off] >= 10%"],
+        &["--gate", "calls[threshold=off, read_back=used] >= 1"],
+        &["--gate", "saved_cost >= 0"],
+        &["--gate", "calls_over_window <= 0"],
         &[
             "--thresholds",
             "8KiB,16KiB",

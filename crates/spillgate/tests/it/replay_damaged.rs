@@ -63,7 +63,23 @@ fn cut_files_and_torn_lines() {
         &["torn-line:1"],
     );
     let packed = gzip(chat.as_bytes());
-    check(&packed[..packed.len() / 2], 5, &["damaged-archive:"]);
+    check(&packed[..packed.len() / 2], 5, &["not-json:", "cut:1"]);
+    check(&packed[..15], 5, &["damaged-archive:"]);
+}
+
+/// A cut file of lines ends the same, packed or not: what is whole is counted, and the place of the cut is named.
+#[test]
+fn a_cut_is_one_thing_whatever_the_compression() {
+    let lines = format!("{0}\n{0}\n{0}", line());
+    let third = lines.len() * 5 / 6;
+    check(&lines.as_bytes()[..third], 0, &["torn-line:3"]);
+    let stored = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let packed = stored(lines.as_bytes());
+    check(&packed[..third], 0, &["torn-line:3", "cut:3"]);
 }
 
 #[test]

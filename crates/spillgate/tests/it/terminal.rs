@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use nix::pty::{Winsize, openpty};
 
-use crate::program::{folder, program, scenario_with, spillgate};
+use crate::program::{folder, program, repository, scenario_with, spillgate};
 
 const COLUMNS: u16 = 80;
 const ROWS: u16 = 50;
@@ -148,6 +148,37 @@ fn no_color_means_no_colour_and_quiet_means_no_progress() {
             .arg("--json"),
     );
     assert_eq!(seen.escapes(), [""; 0], "events are for programs");
+}
+
+#[test]
+fn a_replay_draws_files_and_megabytes_on_a_terminal_alone() {
+    let folder = folder();
+    let fixtures = repository().join("fixtures/traces");
+    let fixtures = fixtures.to_string_lossy();
+    let replay = |more: &[&str]| {
+        let mut command = program();
+        command
+            .current_dir(folder.path())
+            .env("NO_COLOR", "1")
+            .args(["replay", &fixtures, "--thresholds", "8KiB"])
+            .args(more);
+        command
+    };
+    let seen = on_terminal(&mut replay(&[]));
+    assert_eq!(seen.code, Some(0), "{}", seen.last());
+    let drawn = |frame: &str| frame.contains(" files, ") && frame.contains(" MB, ");
+    assert!(seen.frames.iter().any(|frame| drawn(frame)), "never drawn");
+    assert!(!drawn(seen.last()), "still there: {}", seen.last());
+    for flag in ["--quiet", "--json"] {
+        let seen = on_terminal(&mut replay(&[flag]));
+        assert_eq!(seen.escapes(), [""; 0], "{flag}");
+    }
+    let said = spillgate(
+        folder.path(),
+        &["replay", &fixtures, "--thresholds", "8KiB"],
+    );
+    let all = format!("{}{}", said.stdout, said.stderr);
+    assert!(!all.contains(" MB, ") && !all.contains('\u{1b}'), "{all}");
 }
 
 #[test]
