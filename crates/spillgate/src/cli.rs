@@ -1,6 +1,7 @@
 //! The command line: verbs, flags, their help.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -396,6 +397,10 @@ pub(crate) struct StepArgs {
     /// Print the settings that the environment gives, and run nothing
     #[arg(long)]
     pub(crate) print_settings: bool,
+    /// Run so many executions of the step at once, in this process; prints a line for each as it ends, and
+    /// at last what they took of memory
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "print_settings")]
+    pub(crate) executions: Option<NonZeroU32>,
     /// Write the step's spill counters there, for Prometheus' textfile collector
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
@@ -530,6 +535,11 @@ fn reason(text: &str) -> Result<String, String> {
         long if long.len() > LONGEST => Err(format!("a reason has at most {LONGEST} bytes")),
         reason => Ok(reason.to_owned()),
     }
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
+    text.parse()
+        .map_err(|_| "a whole number from 1 is needed".to_owned())
 }
 
 fn positive(text: &str) -> Result<usize, String> {

@@ -5,6 +5,7 @@
 //! and the environment on behalf of the others.
 
 mod accept;
+mod allocator;
 mod baseline;
 mod cli;
 mod compare;
@@ -16,6 +17,7 @@ mod manual;
 mod mock;
 mod out;
 mod output_file;
+mod own_memory;
 mod planted;
 mod prices;
 mod progress;

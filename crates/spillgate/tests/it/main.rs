@@ -8,6 +8,7 @@ mod accept;
 mod bad_input;
 mod baseline;
 mod ci;
+mod executions;
 mod faults;
 mod from_trace;
 mod hostile_subject;
