@@ -63,6 +63,18 @@ pub enum RemoteError {
     Settings(String),
 }
 
+/// Codes that speak of the key, whatever the request was.
+const REFUSALS: [&str; 8] = [
+    "AccessDenied",
+    "AuthorizationHeaderMalformed",
+    "ExpiredToken",
+    "InvalidAccessKeyId",
+    "InvalidToken",
+    "RequestExpired",
+    "RequestTimeTooSkewed",
+    "SignatureDoesNotMatch",
+];
+
 impl RemoteError {
     pub(crate) fn store(action: &'static str, url: String, error: &object_store::Error) -> Self {
         let (fact, way_out) = told(error);
@@ -86,6 +98,10 @@ fn told(error: &object_store::Error) -> (String, &'static str) {
             "there is no such bucket".to_owned(),
             "make it, or name another",
         );
+    }
+    if code.as_deref().is_some_and(|code| REFUSALS.contains(&code)) {
+        let code = code.unwrap_or_default();
+        return (format!("the store refuses: {code}"), KEYS);
     }
     let refused = |what: &str| match &code {
         Some(code) => format!("{what}: {code}"),

@@ -35,7 +35,8 @@ impl Away {
             Some(path) => (path.to_owned(), false),
             None => {
                 let temp = tempfile::Builder::new().prefix("spillgate-work-").tempdir();
-                let temp = temp.context("no temporary folder can be made (set TMPDIR, or give --work-dir)")?;
+                let temp = temp
+                    .context("no temporary folder can be made (set TMPDIR, or give --work-dir)")?;
                 (temp.keep(), true)
             }
         };
@@ -61,7 +62,12 @@ impl Away {
         let path = self.work.join(name);
         std::fs::create_dir_all(&self.work)
             .and_then(|()| std::fs::create_dir(&path))
-            .with_context(|| format!("{} cannot be made (remove it, or name another --work-dir)", path.display()))?;
+            .with_context(|| {
+                format!(
+                    "{} cannot be made (remove it, or name another --work-dir)",
+                    path.display()
+                )
+            })?;
         block_on(fetch(&self.place.child(name), &path))??;
         Ok(path)
     }
@@ -80,13 +86,46 @@ impl Away {
         })
     }
 
-    /// Removes the local folder, when it is ours.
-    pub(crate) fn remove(&self) {
-        if self.is_ours {
-            // What cannot be removed stays; it is published.
+    /// Publishes a folder that does not grow any more, and returns what people call it there.
+    pub(crate) fn publish(&self, folder: &Path) -> anyhow::Result<String> {
+        let published = block_on(async {
+            let publishing = self.begin(folder).await?;
+            let url = publishing.url().to_owned();
+            publishing.end(true).await?;
+            anyhow::Ok(url)
+        });
+        published?
+    }
+
+    /// What people call the local `folder` once it is published.
+    pub(crate) fn url_of(&self, folder: &Path) -> String {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        self.place.child(&name).url().to_owned()
+    }
+
+    /// Removes the local folder when it is ours and holds nothing that is not published.
+    pub(crate) fn end(&self, published: bool) {
+        if !self.is_ours {
+            return;
+        }
+        if published || !holds_records(&self.work) {
+            // What cannot be removed stays.
             drop(std::fs::remove_dir_all(&self.work));
+        } else {
+            out::note(format_args!(
+                "the local run folder is kept, in {}",
+                self.work.display()
+            ));
         }
     }
+}
+
+/// Whether a folder in `work` has a run's record.
+fn holds_records(work: &Path) -> bool {
+    let entries = std::fs::read_dir(work).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| std::fs::metadata(entry.path().join(spill_record::RUNS_FILE)).ok())
+        .any(|runs| runs.len() > 0)
 }
 
 /// A folder that is being published.
@@ -105,9 +144,13 @@ impl Publishing {
 
     /// Publishes what is left. Where something is missing of the plan, nobody is told that the folder is complete.
     pub(crate) async fn end(self, whole: bool) -> anyhow::Result<()> {
-        drop(self.stop.send(()));
+        // It has ended when it does not listen.
+        let _ = self.stop.send(());
         let published = async {
-            let mut publisher = self.task.await.context("publishing ended before its time")?;
+            let mut publisher = self
+                .task
+                .await
+                .context("publishing ended before its time")?;
             if whole {
                 publisher.finish().await?;
             } else {

@@ -11,11 +11,11 @@ use crate::{in_full, out};
 /// Local folders: those that were named as paths, and copies of those on a store, which go with this.
 pub(crate) struct Folders {
     paths: Vec<PathBuf>,
-    copies: Vec<Copy>,
+    copies: Vec<Copied>,
     _temp: Option<TempDir>,
 }
 
-struct Copy {
+struct Copied {
     path: PathBuf,
     remote: Remote,
 }
@@ -67,7 +67,11 @@ impl Folders {
 
     async fn copy_one(&mut self, remote: Remote) -> anyhow::Result<()> {
         if self._temp.is_none() {
-            self._temp = Some(tempfile::Builder::new().prefix("spillgate-fetched-").tempdir()?);
+            self._temp = Some(
+                tempfile::Builder::new()
+                    .prefix("spillgate-fetched-")
+                    .tempdir()?,
+            );
         }
         let temp = self._temp.as_ref().map_or(Path::new(""), TempDir::path);
         // A folder of its own, so that no accepted run is found beside it.
@@ -81,7 +85,7 @@ impl Folders {
             )),
         }
         self.paths.push(path.clone());
-        self.copies.push(Copy { path, remote });
+        self.copies.push(Copied { path, remote });
         Ok(())
     }
 

@@ -45,13 +45,27 @@ impl Place {
 #[cfg(feature = "s3")]
 fn connect(url: &StoreUrl) -> anyhow::Result<Remote> {
     let variables = std::env::vars_os();
-    let variables = variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let variables = variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Ok(spill_remote::connect(url, variables)?)
 }
 
 #[cfg(not(feature = "s3"))]
 fn connect(url: &StoreUrl) -> anyhow::Result<Remote> {
-    anyhow::bail!("{url} cannot be reached: this program was built without the feature s3 (name a path, or build with it)")
+    anyhow::bail!(
+        "{url} cannot be reached: this program was built without the feature s3 (name a path, or build with it)"
+    )
+}
+
+/// A path for what cannot be on a store; `what` is named when it is asked to be.
+pub(crate) fn path_only(what: &str, path: &Path) -> anyhow::Result<PathBuf> {
+    match Place::of(path)? {
+        Place::Folder(path) => Ok(path),
+        Place::Store(remote) => anyhow::bail!(
+            "{what} is a folder of this machine, and {} is a URL (name a path; the folders of `accept` and `merge` can be on a store)",
+            remote.url()
+        ),
+    }
 }
 
 /// Waits for what a store is asked, outside any runtime.

@@ -14,7 +14,7 @@ use spill_traces::{ReplayedFile, ReplayedItem, replay_files};
 use crate::cli::ReplayArgs;
 use crate::{Failure, host, out};
 
-pub(crate) use rebuild::{is_replay, rebuild};
+pub(crate) use rebuild::{Rebuilt, is_replay, rebuild};
 
 const VERB: &str = "replay";
 /// Counts of texts that are remembered; the bound on memory that does not depend on a transcript.
