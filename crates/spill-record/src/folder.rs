@@ -54,10 +54,21 @@ pub struct RunFolder {
     sensitivity: File,
 }
 
+/// The plan; written before anything else.
+pub const MANIFEST_FILE: &str = MANIFEST;
+/// Records of planned runs.
+pub const RUNS_FILE: &str = RUNS;
+/// Records of runs that the harness failed and that were run once more; there when there are some.
+pub const RETRIED_FILE: &str = RETRIED;
+/// Files that are appended to and never changed, each before the one whose lines are written earlier: whoever reads them
+/// in this order finds the calls of every run that it found.
+pub const APPENDED_FILES: [&str; 4] = [RUNS, SENSITIVITY, RETRIED, CALLS];
+
 const MANIFEST: &str = "manifest.json";
 pub(crate) const RUNS: &str = "runs.jsonl";
 pub(crate) const CALLS: &str = "calls.jsonl";
 pub(crate) const SENSITIVITY: &str = "sensitivity.jsonl";
+pub(crate) const RETRIED: &str = "retried.jsonl";
 const BLESSING: &str = "baseline.json";
 const PRICES: &str = "prices.toml";
 

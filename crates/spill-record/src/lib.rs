@@ -36,7 +36,9 @@ pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
 pub use error::FolderError;
-pub use folder::{RunFolder, RunSet, TornLine};
+pub use folder::{
+    APPENDED_FILES, MANIFEST_FILE, RETRIED_FILE, RUNS_FILE, RunFolder, RunSet, TornLine,
+};
 pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{

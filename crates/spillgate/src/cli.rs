@@ -94,9 +94,12 @@ pub(crate) struct AcceptArgs {
     /// Pairs that run at the same time [default: the number of processors]
     #[arg(long, value_name = "J", value_parser = positive)]
     pub(crate) jobs: Option<usize>,
-    /// Folder in which the run folder is made
-    #[arg(long, value_name = "DIR", default_value = "reports")]
+    /// Folder in which the run folder is made, or s3://BUCKET/PREFIX to publish it there while it grows
+    #[arg(long, value_name = "DIR|URL", default_value = "reports")]
     pub(crate) out: PathBuf,
+    /// Folder for the local run folder of an --out that is a URL; it stays [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) work_dir: Option<PathBuf>,
     /// The agent under test: built-in, codex, claude-code, opencode, gemini-cli, a subject file NAME.toml
     /// (docs/subjects.md), or an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "NAME|FILE")]
@@ -104,8 +107,10 @@ pub(crate) struct AcceptArgs {
     /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
-    /// Go on with this run folder: what it lacks is run, and what the harness failed is run again
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["shard", "prices"])]
+    /// Go on with this run folder, a path or a URL: what it lacks is run, and what the harness failed is run
+    /// again. `auto`: with the newest in --out that is of this plan and part and lacks runs; where there is none,
+    /// begin one
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "prices")]
     pub(crate) resume: Option<PathBuf>,
     /// Run one part of the plan, such as 2/4, and judge nothing; `auto/4` takes the part's number from
     /// JOB_COMPLETION_INDEX (from 0), CI_NODE_INDEX or SLURM_ARRAY_TASK_ID (from 1)
@@ -210,8 +215,8 @@ impl From<ClassArg> for Class {
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
-    /// The run folder, such as reports/latest
-    #[arg(value_name = "DIR")]
+    /// The run folder, such as reports/latest, or its URL: nothing is then written there
+    #[arg(value_name = "DIR|URL")]
     pub(crate) dir: PathBuf,
     /// Print the verdict as JSON
     #[arg(long)]
@@ -220,8 +225,8 @@ pub(crate) struct FolderArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run folder, such as reports/latest
-    #[arg(value_name = "DIR")]
+    /// The run folder, such as reports/latest, or its URL
+    #[arg(value_name = "DIR|URL")]
     pub(crate) dir: PathBuf,
     /// Write the page of this run alone, run-ID.html: its id or the beginning of it
     #[arg(long, value_name = "ID", conflicts_with_all = ["json", "prices"])]
@@ -236,10 +241,10 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The first run folder, such as reports/baseline
+    /// The first run folder, such as reports/baseline, or its URL
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// The second run folder, such as reports/latest
+    /// The second run folder, such as reports/latest, or its URL
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
     /// Where the page goes
@@ -430,11 +435,11 @@ pub(crate) struct MockArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Run folders of the plan's shards
-    #[arg(value_name = "DIR", required = true)]
+    /// Run folders of the plan's shards; a URL that holds several stands for all of them
+    #[arg(value_name = "DIR|URL", required = true)]
     pub(crate) dirs: Vec<PathBuf>,
-    /// Folder in which the joined run folder is made
-    #[arg(long, value_name = "DIR", default_value = "reports")]
+    /// Folder in which the joined run folder is made, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "DIR|URL", default_value = "reports")]
     pub(crate) out: PathBuf,
     /// Print the verdict as JSON
     #[arg(long)]

@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use spill_record::{ConfigurationRole, Outcome, PlannedRun, RunFolder, RunRecord, RunSet};
 use spill_report::Calls;
-use spill_runner::{FinishedRun, Harness, Options, Subject, effective_settings, pairs_of};
+use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
 use spill_scenario::{Plan, PlanOptions, Profile, Scenario, configurations_of, expand, parse_size};
 use spill_verdict::{counted, exit, grouped, recommendation_line};
 
 use crate::cli::SweepArgs;
+use crate::remote::path_only;
+use crate::setup::Setup;
 use crate::subject::{self, Asked};
-use crate::temp::Temp;
 use crate::work::same_acceptance;
-use crate::{Failure, accept, host, out, sources};
+use crate::{Failure, accept, out, sources};
 
 const VERB: &str = "sweep";
 const CONTROL: &str = "off";
@@ -27,31 +27,15 @@ const PLAIN_POLICY: &str = "workflow-step";
 
 pub(crate) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let plan = plan(args).map_err(|error| Failure::usage(VERB, error))?;
-    let temp = Temp::create()
-        .context("no temporary folder can be made (set TMPDIR to a writable one)")
-        .map_err(|error| Failure::usage(VERB, error))?;
-    let options = Options {
-        spillgate: host::this_program().map_err(|error| Failure::internal(VERB, error))?,
-        subject: Subject::BuiltIn,
-        jobs: args
-            .jobs
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        temp: temp.path().to_owned(),
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::internal(VERB, error))?;
-    let folder = runtime
-        .block_on(measure(args, plan, &options))
-        .map_err(|error| Failure::usage(VERB, error))?;
-    drop(temp);
+    let out =
+        path_only("--out of a sweep", &args.out).map_err(|error| Failure::usage(VERB, error))?;
+    let setup = Setup::new(VERB, Subject::BuiltIn, args.jobs)?;
+    let folder = setup.runtime.block_on(measure(args, &out, plan, &setup))?;
     render(args, &folder).map_err(|error| Failure::usage(VERB, error))
 }
 
 /// Derives the curves from the folder and tells what they recommend.
-fn render(args: &SweepArgs, folder: &std::path::Path) -> anyhow::Result<u8> {
+fn render(args: &SweepArgs, folder: &Path) -> anyhow::Result<u8> {
     let set = RunFolder::read(folder)?;
     let sweep = spill_verdict::sweep(&set);
     let mut calls = Calls::of_control(&set);
@@ -262,19 +246,31 @@ fn each<T>(all: &[Scenario], values: &[T], set: impl Fn(&mut Scenario, &T)) -> V
         .collect()
 }
 
+/// Runs all settings, and returns the folder with their records.
+async fn measure(
+    args: &SweepArgs,
+    out: &Path,
+    plan: Plan,
+    setup: &Setup,
+) -> Result<PathBuf, Failure> {
+    let (plan, harness) = setup.start(plan).await?;
+    let made = run_stages(args, out, &plan, &harness, &setup.options).await;
+    made.map_err(|error| Failure::usage(VERB, error))
+}
+
 /// Runs the control, then each threshold from the lowest on those pairs in which the one before it
 /// still stored something.
-async fn measure(args: &SweepArgs, mut plan: Plan, options: &Options) -> anyhow::Result<PathBuf> {
-    let settings = effective_settings(&plan.record.configurations, options).await?;
-    for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
-        configuration.effective_settings = settings;
-    }
-    let plan = Arc::new(plan);
-    let harness = Harness::start(plan.clone(), options.clone()).await?;
-    let manifest = accept::manifest(&plan, options, harness.tokenizer(), None);
+async fn run_stages(
+    args: &SweepArgs,
+    out: &Path,
+    plan: &Plan,
+    harness: &Harness,
+    options: &Options,
+) -> anyhow::Result<PathBuf> {
+    let manifest = accept::manifest(plan, options, harness.tokenizer(), None);
     let (mut folder, mut known) = match &args.resume {
         None => (
-            RunFolder::create(&args.out, &manifest)?,
+            RunFolder::create(out, &manifest)?,
             RunSet {
                 manifest: manifest.clone(),
                 runs: Vec::new(),
@@ -291,7 +287,7 @@ async fn measure(args: &SweepArgs, mut plan: Plan, options: &Options) -> anyhow:
     };
     let stop = accept::stop_on_signals()?;
     let (mut made, mut spared) = (0_u64, 0_u64);
-    let order = in_stages(&plan);
+    let order = in_stages(plan);
     for (number, stage) in order.iter().enumerate() {
         let recorded: HashSet<&str> = known.runs.iter().map(|run| &*run.run_id).collect();
         let lacking: Vec<&PlannedRun> = stage
@@ -307,7 +303,7 @@ async fn measure(args: &SweepArgs, mut plan: Plan, options: &Options) -> anyhow:
         for run in lacking {
             match same.get(&*run.pair_id) {
                 Some(control) => {
-                    let record = copy_of(control, run, &plan);
+                    let record = copy_of(control, run, plan);
                     folder.append(&record, &[])?;
                     spared += 1;
                     fresh.push(record);

@@ -17,7 +17,7 @@ use crate::{Failure, host, out};
 
 use progress::Progress;
 
-pub(crate) use rebuild::{is_replay, rebuild};
+pub(crate) use rebuild::{Rebuilt, is_replay, rebuild};
 
 const VERB: &str = "replay";
 /// Counts of texts that are remembered; the bound on memory that does not depend on a transcript.

@@ -302,3 +302,43 @@ fn going_on_elsewhere_leaves_the_link_beside_the_folder() {
     );
     assert!(!temp.path().join("reports").exists());
 }
+
+#[test]
+fn going_on_with_what_there_is_finds_the_own_part_or_begins_one() {
+    let temp = folder();
+    let first = killed(temp.path(), "out", 2);
+    let flags = ["--reps", "10", "--resume", "auto", "--shard"];
+    let said = |shard: &str| accept(temp.path(), "out", &[&flags[..], &[shard]].concat());
+    let folders = || fs::read_dir(temp.path().join("out")).unwrap().count();
+    let other = said("2/2");
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    assert!(
+        other.stderr.contains("a new run folder is begun"),
+        "{}",
+        other.stderr
+    );
+    assert_eq!(folders(), 2);
+    let own = said("1/2");
+    assert_eq!(own.code, Some(0), "{}", own.stderr);
+    let words = format!(
+        "going on with out/{}",
+        first.file_name().unwrap().to_string_lossy()
+    );
+    assert!(own.stderr.contains(&words), "{}", own.stderr);
+    assert_eq!(folders(), 2);
+    // What lacks nothing is not gone on with.
+    assert_eq!(said("1/2").code, Some(0));
+    assert_eq!(folders(), 3);
+    let path = first.to_string_lossy();
+    let wrong = accept(
+        temp.path(),
+        "out",
+        &["--reps", "10", "--shard", "2/2", "--resume", &path],
+    );
+    assert_eq!(wrong.code, Some(2));
+    assert!(
+        wrong.stderr.contains("is shard 1/2 and not shard 2/2"),
+        "{}",
+        wrong.stderr
+    );
+}
