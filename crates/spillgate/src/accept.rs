@@ -6,7 +6,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
 use spill_report::{EVENT_SCHEMA, Event};
-use spill_runner::{FinishedRun, Harness, Options, RunError, effective_settings, pairs_of};
+use spill_runner::{
+    FinishedRun, Harness, Options, RunError, Subject, effective_settings, pairs_of,
+};
 use spill_scenario::Plan;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -76,6 +78,7 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject::of_plan(asked, &plan).map_err(usage)?;
+    can_run_executions(args, &subject).map_err(usage)?;
     let prices = args.prices.as_deref();
     let prices = prices
         .map(|path| prices::read(path, &plan.record.models))
@@ -201,10 +204,45 @@ async fn measure(
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
     harness
-        .execute(pairs_of(extra), stop, &mut record)
+        .execute(pairs_of(extra), stop.clone(), &mut record)
         .await
         .map_err(failure)?;
+    measure_executions(args, &harness, folder.path(), stop).await?;
     Ok(folder.path().to_owned())
+}
+
+/// Only the built-in subject is known to run many executions in one process.
+fn can_run_executions(args: &AcceptArgs, subject: &Subject) -> anyhow::Result<()> {
+    let built_in = match subject {
+        Subject::BuiltIn => true,
+        Subject::Command { .. } | Subject::Foreign(_) => false,
+    };
+    anyhow::ensure!(
+        args.executions.is_empty() || built_in,
+        "--executions measures the built-in subject, and this acceptance is of {} (leave it out)",
+        subject.name()
+    );
+    Ok(())
+}
+
+/// Measures what many executions take of one host, where that was asked for.
+async fn measure_executions(
+    args: &AcceptArgs,
+    harness: &Harness,
+    folder: &Path,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    if args.executions.is_empty() || *stop.borrow() {
+        return Ok(());
+    }
+    let records = harness
+        .executions(&args.executions, args.memory_limit, stop.clone())
+        .await
+        .map_err(failure)?;
+    if *stop.borrow() {
+        return Ok(());
+    }
+    RunFolder::write_executions(folder, &records).map_err(|error| Failure::usage(VERB, error))
 }
 
 /// The first event of an acceptance.

@@ -211,6 +211,7 @@ fn measure(temp: &Path) -> anyhow::Result<RunSet> {
             manifest: accept::manifest(&plan, &options, harness.tokenizer(), None),
             runs: records,
             sensitivity: Vec::new(),
+            executions: Vec::new(),
             torn: Vec::new(),
             prices: None,
         })
@@ -329,6 +330,7 @@ fn alone(all: &RunSet, fault: &Fault) -> RunSet {
         manifest,
         runs,
         sensitivity: Vec::new(),
+        executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
     }

@@ -279,6 +279,7 @@ async fn measure(args: &SweepArgs, mut plan: Plan, options: &Options) -> anyhow:
                 manifest: manifest.clone(),
                 runs: Vec::new(),
                 sensitivity: Vec::new(),
+                executions: Vec::new(),
                 torn: Vec::new(),
                 prices: None,
             },
