@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::baseline::Blessing;
 use crate::call::CallRecord;
 use crate::error::FolderError;
+use crate::executions::ExecutionsRecord;
 use crate::files::{
     append_to, check_schema, each_line, each_raw_line, io_error, malformed, read_bounded,
     read_lines, read_whole, to_line, unreadable, write_lines, write_whole,
@@ -36,6 +37,8 @@ pub struct RunSet {
     pub runs: Vec<RunRecord>,
     /// Records of the extra pairs that show each pure profile, in the order they were written.
     pub sensitivity: Vec<RunRecord>,
+    /// What many executions of one step take of one host, where that was measured.
+    pub executions: Vec<ExecutionsRecord>,
     /// Torn last lines.
     pub torn: Vec<TornLine>,
     /// What tokens cost, where a price table was given.
@@ -69,6 +72,7 @@ pub(crate) const RUNS: &str = "runs.jsonl";
 pub(crate) const CALLS: &str = "calls.jsonl";
 pub(crate) const SENSITIVITY: &str = "sensitivity.jsonl";
 pub(crate) const RETRIED: &str = "retried.jsonl";
+const EXECUTIONS: &str = "executions.jsonl";
 const BLESSING: &str = "baseline.json";
 const PRICES: &str = "prices.toml";
 
@@ -242,10 +246,15 @@ impl RunFolder {
             .into_iter()
             .map(|(_, record)| record)
             .collect();
+        let executions = read_lines(folder, EXECUTIONS, &mut torn)?
+            .into_iter()
+            .map(|(_, record)| record)
+            .collect();
         Ok(RunSet {
             manifest,
             runs,
             sensitivity,
+            executions,
             torn,
             prices: read_prices(folder)?,
         })
@@ -345,6 +354,19 @@ impl RunFolder {
     /// As [`RunFolder::write_derived`].
     pub fn write_prices(folder: &Path, prices: &Prices) -> Result<(), FolderError> {
         write_whole(folder, PRICES, prices.text().as_bytes())
+    }
+
+    /// Puts what many executions take of one host into a folder, in the place of what it has of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::write_derived`].
+    pub fn write_executions(
+        folder: &Path,
+        records: &[ExecutionsRecord],
+    ) -> Result<(), FolderError> {
+        let lines: String = records.iter().map(|one| to_line(one) + "\n").collect();
+        write_whole(folder, EXECUTIONS, lines.as_bytes())
     }
 
     /// Writes `runs.csv` beside the records.

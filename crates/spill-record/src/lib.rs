@@ -16,6 +16,7 @@ mod baseline;
 mod call;
 mod csv_table;
 mod error;
+mod executions;
 mod files;
 mod folder;
 mod hash;
@@ -36,6 +37,7 @@ pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
 pub use error::FolderError;
+pub use executions::{DEFAULT_MEMORY_LIMIT_BYTES, ExecutionsRecord};
 pub use folder::{
     APPENDED_FILES, MANIFEST_FILE, RETRIED_FILE, RUNS_FILE, RunFolder, RunSet, TornLine,
 };

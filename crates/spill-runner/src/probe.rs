@@ -7,8 +7,9 @@ use serde_json::Value;
 use spill_record::ConfigurationRecord;
 use tokio::sync::watch;
 
-use crate::execute::{Options, Subject};
+use crate::execute::Options;
 use crate::process::{self, Ended, Launch, RunDirs};
+use crate::subject::Subject;
 
 /// A configuration that is not what it is labelled with.
 #[derive(Debug, thiserror::Error)]

@@ -28,6 +28,7 @@ mod attainable;
 
 mod ladder;
 
+mod executions;
 mod identity;
 mod notes;
 
@@ -40,6 +41,8 @@ mod table;
 
 pub use attainable::attainable;
 mod replay;
+
+pub use executions::{EXECUTIONS_MEMORY_SLACK, control_of};
 
 pub use estimate::{median, ratio, share};
 pub use inventory::counted_records;

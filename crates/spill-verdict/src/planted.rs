@@ -271,6 +271,7 @@ fn sound_set(set: &RunSet) -> Option<RunSet> {
         manifest,
         runs: records,
         sensitivity: Vec::new(),
+        executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
     })

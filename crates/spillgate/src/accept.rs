@@ -1,10 +1,10 @@
 //! `accept` and `list`: from a plan to a verdict.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
 use spill_report::{EVENT_SCHEMA, Event};
-use spill_runner::{FinishedRun, Options, pairs_of};
+use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
 use spill_scenario::Plan;
 use spill_verdict::exit;
 use tokio::signal::unix::{SignalKind, signal};
@@ -77,6 +77,7 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject::of_plan(asked, &plan).map_err(usage)?;
+    can_run_executions(args, &subject).map_err(usage)?;
     let prices = args.prices.as_deref();
     let prices = prices
         .map(|path| prices::read(path, &plan.record.models))
@@ -259,10 +260,46 @@ async fn measure(
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
     harness
-        .execute(pairs_of(extra), stop, &mut record)
+        .execute(pairs_of(extra), stop.clone(), &mut record)
         .await
         .map_err(|error| setup.failure(error))?;
+    measure_executions(args, &harness, setup, folder.path(), stop).await?;
     Ok(made)
+}
+
+/// Only the built-in subject is known to run many executions in one process.
+fn can_run_executions(args: &AcceptArgs, subject: &Subject) -> anyhow::Result<()> {
+    let built_in = match subject {
+        Subject::BuiltIn => true,
+        Subject::Command { .. } | Subject::Foreign(_) => false,
+    };
+    anyhow::ensure!(
+        args.executions.is_empty() || built_in,
+        "--executions measures the built-in subject, and this acceptance is of {} (leave it out)",
+        subject.name()
+    );
+    Ok(())
+}
+
+/// Measures what many executions take of one host, where that was asked for.
+async fn measure_executions(
+    args: &AcceptArgs,
+    harness: &Harness,
+    setup: &Setup,
+    folder: &Path,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    if args.executions.is_empty() || *stop.borrow() {
+        return Ok(());
+    }
+    let records = harness
+        .executions(&args.executions, args.memory_limit, stop.clone())
+        .await
+        .map_err(|error| setup.failure(error))?;
+    if *stop.borrow() {
+        return Ok(());
+    }
+    RunFolder::write_executions(folder, &records).map_err(|error| Failure::usage(VERB, error))
 }
 
 /// The first event of an acceptance.

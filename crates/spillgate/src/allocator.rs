@@ -10,10 +10,10 @@ use crate::host;
 
 /// Where glibc reads the settings of its allocator, once, before `main`.
 const TUNABLES_VAR: &str = "GLIBC_TUNABLES";
-/// Blocks from this size on have pages of their own, given back as soon as they are freed; and what is
-/// free at the heap's end goes back from this size on. Unset, both move up with the largest block
+/// Blocks from the first size on have pages of their own, given back as soon as they are freed: the slices
+/// that a model reads are among them. What is free at the heap's end goes back from the second on. Unset, both move up with the largest block
 /// that was ever freed, to 32 and 64 MiB, and a host that served a load keeps its peak.
-const FIXED: &str = "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=131072";
+const FIXED: &str = "glibc.malloc.mmap_threshold=32768:glibc.malloc.trim_threshold=131072";
 
 /// Replaces this process by one of the same program, arguments and environment whose allocator gives
 /// back what is freed. Does nothing where that is so already, or the allocator is not glibc's.

@@ -125,6 +125,13 @@ pub(crate) struct AcceptArgs {
     /// Write the acceptance's figures there, for Prometheus' textfile collector
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
+    /// Measure, after the runs, what so many executions of the built-in subject take of one host, such as
+    /// 1,8,32: all in one process at once, under each configuration
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one, conflicts_with = "shard")]
+    pub(crate) executions: Vec<NonZeroU32>,
+    /// Memory that the host has for them
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "executions", default_value = "2GiB")]
+    pub(crate) memory_limit: u64,
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -406,6 +413,9 @@ pub(crate) struct StepArgs {
     /// at last what they took of memory
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "print_settings")]
     pub(crate) executions: Option<NonZeroU32>,
+    /// With --executions, print the last line alone
+    #[arg(long, requires = "executions")]
+    pub(crate) totals: bool,
     /// Write the step's spill counters there, for Prometheus' textfile collector
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,

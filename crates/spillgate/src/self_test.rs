@@ -194,6 +194,7 @@ async fn measure(plan: Plan, setup: &Setup) -> Result<RunSet, Failure> {
         manifest: accept::manifest(&plan, &setup.options, harness.tokenizer(), None),
         runs: records,
         sensitivity: Vec::new(),
+        executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
     })
@@ -311,6 +312,7 @@ fn alone(all: &RunSet, fault: &Fault) -> RunSet {
         manifest,
         runs,
         sensitivity: Vec::new(),
+        executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
     }

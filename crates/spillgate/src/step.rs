@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use spill_agent::{
-    AbortHandle, AbortSignal, SpillSettings, StepJob, StepResult, abort_pair, is_own_log,
-    log_setting_warnings, run_executions, run_job,
+    AbortHandle, AbortSignal, EndReason, SpillSettings, StepJob, StepResult, abort_pair,
+    is_own_log, log_setting_warnings, run_executions, run_job,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
@@ -63,7 +63,14 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::internal(VERB, error))?;
     let counted = match args.executions {
         None => runtime.block_on(one(&job, settings)),
-        Some(count) => runtime.block_on(executions(&job, settings, count)),
+        Some(count) => {
+            let told = if args.totals {
+                Told::Totals
+            } else {
+                Told::Each
+            };
+            runtime.block_on(executions(&job, settings, count, told))
+        }
     }?;
     if let Some(metrics) = metrics {
         metrics
@@ -97,7 +104,18 @@ struct ExecutionLine<'a> {
 #[derive(Serialize)]
 struct LastLine {
     executions: u32,
+    answered: u32,
+    persisted: u64,
     memory: OwnMemory,
+}
+
+/// What of several executions is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// Each result, and the last line.
+    Each,
+    /// The last line.
+    Totals,
 }
 
 /// Runs executions at once, prints each as it ends, and at last what they took of memory.
@@ -105,6 +123,7 @@ async fn executions(
     job: &StepJob,
     settings: SpillSettings,
     count: NonZeroU32,
+    told: Told,
 ) -> Result<Counted, Failure> {
     let signal = abort_on_signals().map_err(|error| Failure::usage(VERB, error))?;
     let mut counted = Counted::default();
@@ -116,7 +135,7 @@ async fn executions(
             execution,
             result: &result,
         };
-        if printed.is_ok() {
+        if told == Told::Each && printed.is_ok() {
             printed = print_line(&line);
         }
     })
@@ -124,6 +143,8 @@ async fn executions(
     .map_err(|error| Failure::usage(VERB, error))?;
     let last = LastLine {
         executions: count.get(),
+        answered: counted.answered,
+        persisted: counted.persisted_by_tool.values().sum(),
         memory: before.after(),
     };
     printed
@@ -132,9 +153,10 @@ async fn executions(
     Ok(counted)
 }
 
-/// What executions stored and read, for the metrics file.
+/// What executions did, together.
 #[derive(Default)]
 struct Counted {
+    answered: u32,
     persisted_by_tool: BTreeMap<String, u64>,
     reads: u64,
     reads_with_range: u64,
@@ -142,6 +164,7 @@ struct Counted {
 
 impl Counted {
     fn add(&mut self, result: &StepResult) {
+        self.answered += u32::from(result.end_reason == EndReason::Answered);
         for (tool, count) in &result.spill.persisted_by_tool {
             *self.persisted_by_tool.entry(tool.clone()).or_default() += count;
         }

@@ -275,6 +275,7 @@ async fn run_stages(
                 manifest: manifest.clone(),
                 runs: Vec::new(),
                 sensitivity: Vec::new(),
+                executions: Vec::new(),
                 torn: Vec::new(),
                 prices: None,
             },

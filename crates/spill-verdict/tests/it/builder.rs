@@ -63,6 +63,7 @@ impl Case {
                 manifest: manifest(stage, plan),
                 runs,
                 sensitivity: vec![],
+                executions: vec![],
                 torn: vec![],
                 prices: None,
             },

@@ -12,7 +12,7 @@ use spill_scenario::{
     CANARY_LEN, Profile, Scenario, ServedInput, built_in, canary_seed, is_canary,
 };
 
-use crate::program::{folder, program, spillgate};
+use crate::program::{accept, folder, program, spillgate};
 
 const EXECUTIONS: u32 = 8;
 
@@ -243,6 +243,105 @@ fn executions_that_share_a_directory_have_names_of_their_own() {
         ],
         false,
     );
+}
+
+/// Accepts the small document with executions measured, under these further flags.
+fn accepted(flags: &[&str]) -> (tempfile::TempDir, crate::program::Said) {
+    let folder = folder();
+    let said = accept(folder.path(), "document", "handbook", flags);
+    (folder, said)
+}
+
+#[test]
+fn an_acceptance_tells_what_executions_take_of_one_host() {
+    let (folder, said) = accepted(&["--executions", "1,3"]);
+    assert!(
+        matches!(said.code, Some(0 | 3 | 4)),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    let latest = folder.path().join("reports/latest");
+    let lines = fs::read_to_string(latest.join("executions.jsonl")).unwrap();
+    let records: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let cells: Vec<(u64, &str)> = records
+        .iter()
+        .map(|one| {
+            (
+                one["executions"].as_u64().unwrap(),
+                one["configuration"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let names = ["off", "128KiB", "32KiB"];
+    let wanted: Vec<(u64, &str)> = [1, 3]
+        .into_iter()
+        .flat_map(|count| names.map(|name| (count, name)))
+        .collect();
+    assert_eq!(cells, wanted);
+    for one in &records {
+        assert_eq!(one["error"], Value::Null);
+        assert_eq!(one["answered"], one["executions"]);
+        assert_eq!(one["memory_limit_bytes"], 2_147_483_648_u64);
+        assert!(one["peak_bytes"].as_u64() > Some(0));
+        let stores = one["configuration"] == "32KiB";
+        assert_eq!(one["results_persisted"].as_u64() > Some(0), stores);
+        let budget = if one["configuration"] == "off" {
+            Value::Null
+        } else {
+            json!(16_777_216)
+        };
+        assert_eq!(one["budget_bytes"], budget);
+    }
+    let report = fs::read_to_string(latest.join("report.html")).unwrap();
+    assert!(report.contains("Memory on one host"));
+    assert!(report.contains("48.0 MiB"), "3 × 16 MiB");
+    assert!(report.contains("2048.0 MiB"));
+    let said = spillgate(folder.path(), &["judge", "reports/latest"]);
+    assert!(said.code.is_some_and(|code| code < 5));
+    assert!(report == fs::read_to_string(latest.join("report.html")).unwrap());
+}
+
+#[test]
+fn budgets_above_the_memory_limit_are_a_warning_and_no_exit() {
+    let (folder, said) = accepted(&["--executions", "3", "--memory-limit", "40MiB"]);
+    let (_other, plain) = accepted(&[]);
+    assert_eq!(said.code, plain.code, "{}", said.stdout);
+    let verdict = crate::program::verdict(folder.path());
+    let warnings = verdict["warnings"].to_string();
+    assert!(
+        warnings.contains("may store 50,331,648 bytes") || warnings.contains("took"),
+        "{warnings}"
+    );
+    assert!(warnings.contains("41,943,040"), "{warnings}");
+    let report = fs::read_to_string(folder.path().join("reports/latest/report.html")).unwrap();
+    assert!(report.contains("the budgets exceed it") || report.contains("the peak exceeds it"));
+}
+
+#[test]
+fn executions_are_measured_of_the_built_in_subject_alone() {
+    let folder = folder();
+    let check = |flags: &[&str], words: &str| {
+        let said = spillgate(folder.path(), &[&["accept", "--quiet"], flags].concat());
+        assert_eq!(said.code, Some(2), "{flags:?}");
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    };
+    check(&["--executions", "0"], "a whole number from 1");
+    check(&["--executions", "1,,2"], "a whole number from 1");
+    check(
+        &["--executions", "2", "--memory-limit", "0"],
+        "no size above 0",
+    );
+    check(&["--memory-limit", "1GiB"], "--executions");
+    check(&["--executions", "2", "--shard", "1/2"], "--shard");
+    check(
+        &["--executions", "2", "--subject", "/bin/true"],
+        "built-in subject",
+    );
+    assert!(!folder.path().join("reports").exists());
 }
 
 #[test]
