@@ -102,6 +102,12 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
             .jobs
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         temp: temp.path().to_owned(),
+        cgroup: args
+            .cgroup
+            .as_deref()
+            .map(cgroup)
+            .transpose()
+            .map_err(usage)?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -140,6 +146,22 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
             .map_err(|error| Failure::usage(VERB, error))?;
     }
     Ok(judged.code())
+}
+
+/// Checks that a cgroup has what a measurement needs.
+fn cgroup(path: &Path) -> anyhow::Result<PathBuf> {
+    let given = std::fs::read_to_string(path.join("cgroup.subtree_control")).with_context(|| {
+        format!(
+            "--cgroup: {} is no cgroup of version 2 (name a folder below /sys/fs/cgroup where that is mounted)",
+            path.display()
+        )
+    })?;
+    anyhow::ensure!(
+        given.split_whitespace().any(|name| name == "memory"),
+        "--cgroup: {} gives its children no memory controller (write +memory into its cgroup.subtree_control)",
+        path.display()
+    );
+    std::path::absolute(path).context("--cgroup cannot be made absolute")
 }
 
 /// Says what of real input was left out; the manifest and the report say it as well.

@@ -186,6 +186,7 @@ fn measure(temp: &Path) -> anyhow::Result<RunSet> {
         spillgate,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
         temp: temp.to_owned(),
+        cgroup: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
