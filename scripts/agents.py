@@ -61,7 +61,8 @@ def table(folder, names):
     print(row.format("subject", "limits", "outcome", "iterations", "input tokens", "memory", "quality", "seconds", "kept", "leaks"))
     for name in names:
         for run in records(folder / name / "medium", "runs.jsonl"):
-            memory = run["peak_rss_bytes"]
+            peak, sampled = run["peak_rss_bytes"], run.get("sampled_memory_bytes")
+            memory = shown(peak and peak / 2**20, "{:.1f} MiB") if peak else shown(sampled and sampled / 2**20, "≥ {:.0f} MiB")
             print(
                 row.format(
                     name,
@@ -69,7 +70,7 @@ def table(folder, names):
                     run["outcome"] if run["outcome"] == "succeeded" else run["end_reason"],
                     shown(run["iterations"]),
                     shown(run["input_tokens"]),
-                    shown(memory and memory / 2**20, "{:.1f} MiB"),
+                    memory,
                     shown(run["quality"], "{:.2f}"),
                     shown(run["process_ms"] and run["process_ms"] / 1000, "{:.1f}"),
                     shown(run.get("kept_files")),

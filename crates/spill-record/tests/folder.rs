@@ -153,6 +153,8 @@ fn run(run_id: &str) -> RunRecord {
         error: None,
         same_as: None,
         kept_files: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
     }
 }
 

@@ -23,6 +23,7 @@ use crate::job;
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
 use crate::subject::Subject;
+use crate::tree_memory::TreeMemory;
 use crate::watch::{Own, State, Watch};
 
 /// How a plan is executed; none of it changes what is recorded, measured columns apart.
@@ -36,6 +37,8 @@ pub struct Options {
     pub jobs: usize,
     /// An existing folder for the runs' own folders.
     pub temp: PathBuf,
+    /// A cgroup of version 2 below which the process tree of a foreign subject may have its own.
+    pub cgroup: Option<PathBuf>,
 }
 
 /// The plan could not be executed to its end.
@@ -411,6 +414,7 @@ impl Worker {
                         .command(&options.spillgate, &["--job".into(), job.into()]),
                     env: process::filled(env, dirs, planned.seed),
                     confined: options.subject == Subject::BuiltIn,
+                    tree_memory: TreeMemory::Not,
                     timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
                 };
                 Ok(Prepared {
@@ -437,6 +441,10 @@ impl Worker {
                     command: start.command,
                     env: start.env,
                     confined: false,
+                    tree_memory: match &options.cgroup {
+                        Some(parent) => TreeMemory::Group(parent.clone()),
+                        None => TreeMemory::Sampled,
+                    },
                     timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
                 };
                 Ok(Prepared {

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::execute::{Harness, RunError, any_port};
 use crate::job::job;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
+use crate::tree_memory::TreeMemory;
 
 /// What a job names the execution by, as the built-in subject has it.
 const EXECUTION_PLACEHOLDER: &str = "{execution}";
@@ -177,6 +178,7 @@ impl Harness {
             command: options.subject.command(&options.spillgate, &arguments),
             env: process::filled(&case.configuration.env, &dirs, case.planned[0].seed),
             confined: true,
+            tree_memory: TreeMemory::Not,
             timeout: Duration::from_millis(patient(case.scenario.limits.run_timeout_ms)),
         };
         process::run(&dirs, launch, stop).await
@@ -249,6 +251,7 @@ mod tests {
                 peak_rss_bytes: 0,
                 cpu_us: 0,
                 confined: false,
+                tree: None,
             }),
         };
         let line = r#"{"executions":2,"answered":1,"persisted":3,"memory":{"peakBytes":5}}"#;

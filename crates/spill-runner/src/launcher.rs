@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::confine;
 use crate::tree;
+use crate::tree_memory::{Meter, TreeFigures, TreeMemory};
 
 /// What the launcher saw of the subject's process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct LaunchReport {
     /// Whether the kernel kept the process from writing anywhere but in the folders that were named.
     #[serde(default)]
     pub confined: bool,
+    /// Memory of the whole tree of processes, where that was asked for.
+    #[serde(default)]
+    pub tree: Option<TreeFigures>,
 }
 
 /// Starts `command`, waits for it, and writes a [`LaunchReport`] as JSON to `report`.
@@ -43,12 +47,18 @@ pub struct LaunchReport {
 /// process group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
 ///
 /// With `writable`, the child may write below these folders and nowhere else, where the kernel has
-/// Landlock; the report says whether it was so.
+/// Landlock; the report says whether it was so. `tree_memory` says how the memory of the whole tree is
+/// measured; that of the largest process always is.
 ///
 /// # Errors
 ///
 /// Fails when the command cannot be started or the report cannot be written.
-pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString]) -> io::Result<()> {
+pub fn launch(
+    report: &Path,
+    writable: Option<&[PathBuf]>,
+    tree_memory: &TreeMemory,
+    command: &[OsString],
+) -> io::Result<()> {
     let [program, arguments @ ..] = command else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -56,6 +66,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
         ));
     };
     tree::adopt()?;
+    let meter = Meter::start(tree_memory);
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -85,6 +96,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
         kill_group(group);
     });
     let status = child.wait()?;
+    let tree = meter.read();
     kill_group(group);
     tree::kill_rest();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
@@ -98,6 +110,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
         peak_rss_bytes: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
         cpu_us: micros(usage.user_time()) + micros(usage.system_time()),
         confined,
+        tree,
     };
     std::fs::write(report, serde_json::to_vec(&seen)?)
 }

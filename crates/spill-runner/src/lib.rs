@@ -25,9 +25,11 @@ mod servers_alone;
 mod step_result;
 mod subject;
 mod tree;
+mod tree_memory;
 mod watch;
 
 pub use execute::{FinishedRun, Harness, Options, RunError, Sink, pairs_of};
 pub use launcher::{LaunchReport, launch};
 pub use probe::{ProbeError, effective_settings};
 pub use subject::{Foreign, Subject};
+pub use tree_memory::{TreeFigures, TreeMemory};

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use crate::execute::Options;
 use crate::process::{self, Ended, Launch, RunDirs};
 use crate::subject::Subject;
+use crate::tree_memory::TreeMemory;
 
 /// A configuration that is not what it is labelled with.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +104,7 @@ async fn ask(
         env: process::filled(&configuration.env, dirs, 0),
         confined: options.subject == Subject::BuiltIn,
         timeout: PROBE_TIMEOUT,
+        tree_memory: TreeMemory::Not,
     };
     let (_never, stop) = watch::channel(false);
     let finished = match process::run(dirs, launch, stop).await? {

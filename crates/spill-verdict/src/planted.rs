@@ -357,6 +357,8 @@ fn sound_record(
         error: None,
         same_as: None,
         kept_files: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
         ..template.clone()
     };
     score(&mut record, u64::from(FACTS), u64::from(FACTS) / 2);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
@@ -88,7 +89,13 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         .map(|path| OutputFile::at(METRICS_FILE, path))
         .transpose()
         .map_err(|error| Failure::usage(VERB, error))?;
-    let setup = Setup::new(VERB, subject, args.jobs)?;
+    let mut setup = Setup::new(VERB, subject, args.jobs)?;
+    setup.options.cgroup = args
+        .cgroup
+        .as_deref()
+        .map(cgroup)
+        .transpose()
+        .map_err(usage)?;
     let site = site(args, &plan, &setup.options).map_err(usage)?;
     if let Some(listen) = args.serve {
         serve::beside(&site.reports, listen)?;
@@ -192,6 +199,22 @@ fn conclude(
         baseline::bless(&args.out, &folder, reason, judged.code()).map_err(usage)?;
     }
     Ok(judged.code())
+}
+
+/// Checks that a cgroup has what a measurement needs.
+fn cgroup(path: &Path) -> anyhow::Result<PathBuf> {
+    let given = std::fs::read_to_string(path.join("cgroup.subtree_control")).with_context(|| {
+        format!(
+            "--cgroup: {} is no cgroup of version 2 (name a folder below /sys/fs/cgroup where that is mounted)",
+            path.display()
+        )
+    })?;
+    anyhow::ensure!(
+        given.split_whitespace().any(|name| name == "memory"),
+        "--cgroup: {} gives its children no memory controller (write +memory into its cgroup.subtree_control)",
+        path.display()
+    );
+    std::path::absolute(path).context("--cgroup cannot be made absolute")
 }
 
 /// Says what of real input was left out; the manifest and the report say it as well.

@@ -104,6 +104,10 @@ pub(crate) struct AcceptArgs {
     /// (docs/subjects.md), or an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) subject: Option<PathBuf>,
+    /// Cgroup of version 2 with the memory controller for its children: the peak memory of another agent's
+    /// process tree is then the kernel's own figure, in place of samples
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cgroup: Option<PathBuf>,
     /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
@@ -538,6 +542,12 @@ pub(crate) struct LaunchArgs {
     /// A folder that the command may write in; with one, it may write nowhere else
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
+    /// Measure the memory of the command's whole tree of processes by samples
+    #[arg(long)]
+    pub(crate) tree_memory: bool,
+    /// Measure it by a cgroup of its own below this one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cgroup: Option<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,

@@ -11,6 +11,7 @@ use spill_agent::{
     AbortHandle, AbortSignal, EndReason, SpillSettings, StepJob, StepResult, abort_pair,
     is_own_log, log_setting_warnings, run_executions, run_job,
 };
+use spill_runner::TreeMemory;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -247,7 +248,12 @@ fn print_line(line: &impl Serialize) -> anyhow::Result<()> {
 
 pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {
     let writable = (!args.writable.is_empty()).then_some(&*args.writable);
-    spill_runner::launch(&args.report, writable, &args.command)
+    let tree_memory = match (&args.cgroup, args.tree_memory) {
+        (Some(parent), _) => TreeMemory::Group(parent.clone()),
+        (None, true) => TreeMemory::Sampled,
+        (None, false) => TreeMemory::Not,
+    };
+    spill_runner::launch(&args.report, writable, &tree_memory, &args.command)
         .map_err(|error| Failure::internal("launch", error))?;
     Ok(0)
 }

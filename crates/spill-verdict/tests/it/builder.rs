@@ -373,6 +373,8 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
         error: None,
         same_as: None,
         kept_files: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
     }
 }
 
