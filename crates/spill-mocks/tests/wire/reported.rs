@@ -74,13 +74,17 @@ async fn every_attempt_is_counted_at_the_server() {
 ///
 /// Known fault 84: matsonj/eval-connections #11.
 #[tokio::test]
-async fn a_rate_limit_takes_no_model_time() {
+async fn waiting_for_a_rate_limit_is_no_model_time() {
     let fault = LlmFault::RateLimit {
         retry_after_ms: Some(660_000),
     };
     let journal = asked_until_answered(fault, 2).await;
     let times: Vec<Option<f64>> = journal.llm.iter().map(|call| call.model_time_ms).collect();
-    assert_eq!(times[..2], [None, None]);
+    assert_eq!(
+        times[..2],
+        [Some(100.0); 2],
+        "what a request takes, and not the wait"
+    );
     assert!(
         times[2].is_some_and(|ms| ms > 100.0 && ms < 60_000.0),
         "{times:?}"
