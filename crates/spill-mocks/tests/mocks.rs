@@ -8,6 +8,8 @@ mod dialects;
 mod eras;
 #[path = "wire/faults.rs"]
 mod faults;
+#[path = "wire/reported.rs"]
+mod reported;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

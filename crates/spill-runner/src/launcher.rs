@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::confine::confine;
+use crate::rss::peak_rss_bytes;
 use crate::tree;
 use crate::tree_memory::{Meter, TreeFigures, TreeMemory};
 
@@ -107,7 +108,7 @@ pub fn launch(
     let seen = LaunchReport {
         exit_code: status.code(),
         signal: status.signal(),
-        peak_rss_bytes: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
+        peak_rss_bytes: peak_rss_bytes(usage.max_rss()),
         cpu_us: micros(usage.user_time()) + micros(usage.system_time()),
         confined,
         tree,

@@ -20,6 +20,7 @@ mod launcher;
 mod leaks;
 mod probe;
 mod process;
+mod rss;
 mod score;
 mod servers_alone;
 mod step_result;

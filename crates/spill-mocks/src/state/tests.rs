@@ -482,3 +482,122 @@ fn calls_take_time_on_the_models_own_clock() {
     assert_eq!(entry.model_time_ms, Some(expected));
     assert_eq!(state.wait.as_secs_f64(), expected * 0.5 / 1000.0);
 }
+
+/// A value that changes within the last result leaves the prefix as it was; rewriting an older result breaks it.
+///
+/// Known fault 62: nikolai-vysotskyi/trace-mcp PR #1016.
+#[test]
+fn what_changes_in_the_last_result_breaks_no_prefix() {
+    let run = mock_run(review(), Profile::Selective, spec());
+    let tokens = counter();
+    let stamped = |older: u32, stamps: &[u32]| {
+        let mut messages = vec![json!({"role": "user", "content": "x".repeat(8_000)})];
+        messages.push(json!({"role": "tool", "tool_call_id": "a", "content": format!("{older} {}", "y".repeat(8_000))}));
+        for stamp in stamps {
+            messages.push(
+                json!({"role": "tool", "tool_call_id": "b", "content": format!("at {stamp}")}),
+            );
+        }
+        Bytes::from(json!({"model": "m", "messages": messages}).to_string())
+    };
+    let read_after = |second: Bytes| {
+        let mut state = LlmState::new(&run, Arc::default());
+        let reply = state.answer(stamped(1, &[100]), &Wire::default(), &tokens);
+        let Reply::Completed(_, prompt) = reply else {
+            panic!("a completion")
+        };
+        state.complete(&prompt);
+        state.answer(second, &Wire::default(), &tokens);
+        state.journal[1].cache_read_tokens
+    };
+    let appended = read_after(stamped(1, &[100, 101]));
+    assert_eq!(
+        read_after(stamped(1, &[101])),
+        appended,
+        "another stamp in the last result"
+    );
+    assert!(appended > 3_900, "{appended}");
+    let rewritten = read_after(stamped(2, &[100]));
+    assert!(rewritten > 1_900 && rewritten < 2_200, "{rewritten}");
+}
+
+/// What a client says in the role `system` behind its prompt is of the system, is no task and ends no conversation.
+#[test]
+fn a_system_message_among_the_messages_is_the_systems() {
+    use crate::dialect::Dialect;
+    let run = mock_run(review(), Profile::Selective, spec());
+    let tokens = counter();
+    let wire = Wire {
+        dialect: Dialect::Messages,
+        ..Wire::default()
+    };
+    let asked = |system: &serde_json::Value| {
+        let mut state = LlmState::new(&run, Arc::default());
+        let tools = json!([{"name": "list_changed_files", "input_schema": {"type": "object"}}]);
+        let body = json!({"model": "m", "max_tokens": 900, "tools": tools, "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "system", "content": system},
+        ]});
+        let action = action(state.answer(body.to_string().into(), &wire, &tokens));
+        let entry = state.journal.remove(0);
+        (action, entry.status, entry.context)
+    };
+    for system in [
+        json!("The folder is /w."),
+        json!([{"type": "text", "text": "The folder is /w."}]),
+    ] {
+        let (action, status, context) = asked(&system);
+        assert_eq!(status, 200);
+        assert_eq!(
+            (context.system_bytes, context.user_bytes),
+            (17, 3),
+            "{system}"
+        );
+        assert!(matches!(action, Action::Call(calls) if calls[0].name == "list_changed_files"));
+    }
+    let mut state = LlmState::new(&run, Arc::default());
+    let body = json!({"model": "m", "messages": [{"role": "developer", "content": "x"}]});
+    let reply = state.answer(body.to_string().into(), &wire, &tokens);
+    assert!(matches!(reply, Reply::Refused(_)));
+    assert_eq!(state.journal[0].status, 400);
+}
+
+/// The answer that stays is that of the longest conversation, a request for a title beside it is none of it, and a reply
+/// that asks for tools takes it back.
+#[test]
+fn the_last_answer_is_that_of_the_longest_conversation() {
+    let run = mock_run(review(), Profile::Selective, spec());
+    let tokens = counter();
+    let mut state = LlmState::new(&run, Arc::default());
+    let all = bodies(&run, usize::MAX);
+    let ask = |state: &mut LlmState, body: &str| {
+        action(state.answer(body.to_owned().into(), &Wire::default(), &tokens))
+    };
+    for (turn, body) in all.iter().enumerate() {
+        let said = match ask(&mut state, body) {
+            Action::Answer(text) => Some(text),
+            Action::Call(_) => None,
+        };
+        assert_eq!(state.last_answer.1, said, "turn {turn}");
+        assert_eq!(said.is_some(), turn + 1 == all.len());
+    }
+    let kept = state.last_answer.1.clone();
+    let title = r#"{"model":"m","messages":[{"role":"user","content":"A title for it?"}]}"#;
+    assert!(matches!(ask(&mut state, title), Action::Answer(_)));
+    assert_eq!(state.last_answer.1, kept);
+    // A refused request says nothing.
+    state.answer("{}".into(), &Wire::default(), &tokens);
+    assert_eq!(state.last_answer.1, kept);
+    // The conversation that is as long takes the place.
+    let last = all.last().expect("some requests");
+    let again = last.replace("Go.", "Go once more.");
+    assert!(matches!(ask(&mut state, &again), Action::Answer(_)));
+    let mut fresh = LlmState::new(&run, Arc::default());
+    ask(&mut fresh, title);
+    assert!(fresh.last_answer.1.is_some(), "alone, it is the run's");
+    ask(&mut fresh, &all[0]);
+    assert_eq!(
+        fresh.last_answer.1, None,
+        "a conversation that goes on has no answer yet"
+    );
+}

@@ -8,6 +8,7 @@ mod comparison;
 mod csv_files;
 mod events;
 mod everywhere;
+mod faults;
 mod hostile;
 mod html;
 mod money;

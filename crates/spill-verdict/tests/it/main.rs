@@ -2,6 +2,7 @@
 
 mod builder;
 mod completeness;
+mod faults;
 mod ladder;
 mod laws;
 mod live;
