@@ -93,11 +93,13 @@ impl RunFolder {
         let runs = append_to(&path.join(RUNS))?;
         // Where the file system has no locks, an onlooker takes the folder for an unfinished one.
         drop(runs.lock());
+        let calls = append_to(&path.join(CALLS))?;
+        let sensitivity = append_to(&path.join(SENSITIVITY))?;
         write_whole(&path, MANIFEST, text.as_bytes())?;
         Ok(Self {
             runs,
-            calls: append_to(&path.join(CALLS))?,
-            sensitivity: append_to(&path.join(SENSITIVITY))?,
+            calls,
+            sensitivity,
             path,
         })
     }
@@ -204,6 +206,15 @@ impl RunFolder {
     /// no planned run, and when two records of one run differ.
     pub fn read(folder: &Path) -> Result<RunSet, FolderError> {
         let manifest = read_manifest(folder)?;
+        let blessing = Self::read_blessing(folder)?;
+        // The accepted run is kept without its calls.
+        let is_kept_so = |file| blessing.is_some() && file == CALLS;
+        for file in [RUNS, CALLS, SENSITIVITY] {
+            let path = folder.join(file);
+            if !is_kept_so(file) && fs::symlink_metadata(&path).is_err() {
+                return Err(FolderError::Missing { path });
+            }
+        }
         let mut torn = Vec::new();
         let planned: HashMap<&str, usize> = manifest
             .plan
@@ -234,7 +245,7 @@ impl RunFolder {
             }
         }
         let runs: Vec<RunRecord> = slots.into_iter().flatten().collect();
-        match Self::read_blessing(folder)? {
+        match blessing {
             Some(blessing) if !folder.join(CALLS).exists() => {
                 if blessing.records_digest != records_digest(folder)? {
                     return Err(FolderError::NotBlessed { path });

@@ -44,9 +44,9 @@ pub use folder::{
 pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{
-    ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
-    LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint, RulesRecord,
-    Stage, Versions,
+    ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, FolderKind, Host,
+    InputRecord, LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint,
+    RulesRecord, Stage, Versions,
 };
 pub use merge::{Difference, MergeError, Merged, merge};
 pub use prices::{Cost, ModelPrices, Money, Price, Prices};

@@ -58,7 +58,7 @@ pub use rules::EVIDENCE_LIMIT;
 pub use standing::standing;
 pub use sweep::{
     Recommended, SWEEP_SCHEMA, Sweep, SweepCurve, SweepPoint, of_control, recommendation_line,
-    sweep, sweep_schema,
+    stored_nothing_line, sweep, sweep_schema,
 };
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{

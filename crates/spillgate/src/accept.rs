@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
+use spill_record::{
+    FolderKind, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions,
+};
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
 use spill_scenario::Plan;
@@ -360,6 +362,7 @@ pub(crate) fn manifest(
     options: &Options,
     tokenizer: &str,
     shard: Option<Shard>,
+    kind: FolderKind,
 ) -> Manifest {
     let (started_at, name) = host::now();
     let (commit, dirty) = host::commit();
@@ -375,6 +378,7 @@ pub(crate) fn manifest(
         plan_hash: plan.plan_hash.clone(),
         stage: plan.options.stage,
         mode: Mode::Simulated,
+        kind,
         subject: options.subject.name(),
         base_seed: plan.options.base_seed,
         versions: Versions {

@@ -124,7 +124,7 @@ pub(crate) struct AcceptArgs {
     #[arg(long, value_name = "REASON", value_parser = reason)]
     pub(crate) bless: Option<String>,
     /// Show the acceptance live in a browser while it runs: on 127.0.0.1:8700, or the address given
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700")]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700", value_parser = address)]
     pub(crate) serve: Option<SocketAddr>,
     /// Write the acceptance's figures there, for Prometheus' textfile collector
     #[arg(long, value_name = "FILE")]
@@ -305,7 +305,7 @@ pub(crate) struct ReplayArgs {
     )]
     pub(crate) read_back: Vec<String>,
     /// Context window that the largest inputs are held against
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) window: Option<u64>,
     /// Price table, a TOML file: tells what the inputs cost
     #[arg(long, value_name = "FILE")]
@@ -398,7 +398,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub(crate) reports: PathBuf,
     /// Address to listen on; one that is not a loopback address needs --allow-remote
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8700")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8700", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Let other hosts in that have the token of the environment variable SPILLGATE_TOKEN
     #[arg(long)]
@@ -437,10 +437,10 @@ pub(crate) struct MockArgs {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Loopback address of the mock LLM
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Loopback address of the mock tool server
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) tools_listen: SocketAddr,
     /// Serve the tools alone, on standard input and output, in place of both servers
     #[arg(long, conflicts_with_all = ["listen", "tools_listen"])]
@@ -478,7 +478,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
     /// Context windows of the simulated model, in tokens
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = tokens)]
     pub(crate) window: Vec<u64>,
     /// Bytes that one read of the simulated model asks for at most
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
@@ -565,6 +565,26 @@ fn reason(text: &str) -> Result<String, String> {
 fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     text.parse()
         .map_err(|_| "a whole number from 1 is needed".to_owned())
+}
+
+fn tokens(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => {
+            let most = u64::MAX;
+            Err(format!(
+                "it is no whole number of tokens from 1 to {most} (write 200000)"
+            ))
+        }
+        Ok(number) => Ok(number),
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "an address is an IP address and a port from 0 to 65535; names are not looked up (write 127.0.0.1:8700, or \
+         [::1]:8700)"
+            .to_owned()
+    })
 }
 
 fn positive(text: &str) -> Result<usize, String> {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use spill_record::{LiveFolder, RunFolder, RunSet};
+use spill_record::{FolderKind, LiveFolder, RunFolder, RunSet};
 use spill_report::{Calls, Context, EVENT_SCHEMA, Event, Rendered};
 use spill_verdict::Verdict;
 
 use crate::cli::{FolderArgs, ReportArgs};
 use crate::remote::Folders;
-use crate::{Failure, baseline, github, out, prices, replay};
+use crate::{Failure, baseline, github, out, prices, replay, sweep};
 
 /// There only when a run leaked.
 const LEAKS: &str = "leaks.sarif";
@@ -23,6 +23,11 @@ pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
             let rebuilt = replay::rebuild(VERB, dir)?;
             rebuilt.print(args.json);
             return Ok(rebuilt.exit_code());
+        }
+        if sweep::is_sweep(dir) {
+            let swept = sweep::rebuild(dir).map_err(|error| Failure::usage(VERB, error))?;
+            swept.print(args.json, &folders.named(dir));
+            return Ok(swept.code());
         }
         let judged = finish(VERB, dir, &folders.named(dir))?;
         judged.print(VERB, args.json)?;
@@ -43,6 +48,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
         Told::Page(page) => out::line(folders.named(&page)),
         Told::Judged(judged) => judged.print(VERB, true)?,
         Told::Replay(rebuilt) => rebuilt.print(true),
+        Told::Sweep(swept) => swept.print(true, &folders.named(folders.path())),
     }
     Ok(0)
 }
@@ -52,6 +58,7 @@ enum Told {
     Page(PathBuf),
     Judged(Box<Judged>),
     Replay(Box<replay::Rebuilt>),
+    Sweep(Box<sweep::Swept>),
 }
 
 fn report_on(args: &ReportArgs, dir: &Path) -> Result<Told, Failure> {
@@ -68,6 +75,9 @@ fn report_on(args: &ReportArgs, dir: &Path) -> Result<Told, Failure> {
         let page = run_page(dir, id).map_err(|error| Failure::usage("report", error))?;
         return Ok(Told::Page(page));
     }
+    if sweep::is_sweep(dir) {
+        return report_sweep(args, dir).map_err(|error| Failure::usage("report", error));
+    }
     if let Some(prices) = &args.prices {
         set_prices(dir, prices).map_err(|error| Failure::usage("report", error))?;
     }
@@ -76,6 +86,20 @@ fn report_on(args: &ReportArgs, dir: &Path) -> Result<Told, Failure> {
         Told::Judged(Box::new(judged))
     } else {
         Told::Page(page)
+    })
+}
+
+fn report_sweep(args: &ReportArgs, dir: &Path) -> anyhow::Result<Told> {
+    anyhow::ensure!(
+        args.prices.is_none(),
+        "{} holds a sweep, which tells tokens and no money (leave --prices out)",
+        dir.display()
+    );
+    let swept = sweep::rebuild(dir)?;
+    Ok(if args.json {
+        Told::Sweep(Box::new(swept))
+    } else {
+        Told::Page(dir.join("sweep.html"))
     })
 }
 
@@ -220,6 +244,13 @@ fn rebuild(verb: &'static str, folder: &Path) -> Result<(Judged, Rendered), Fail
 /// Reads a folder's records, says what of them is torn, and judges them.
 pub(crate) fn judged(folder: &Path) -> anyhow::Result<(RunSet, Verdict)> {
     let set = RunFolder::read(folder)?;
+    match set.manifest.kind {
+        FolderKind::Acceptance => {}
+        FolderKind::Sweep => anyhow::bail!(
+            "{} holds a sweep, in which nothing is judged (read its sweep.html or sweep.csv; `spillgate report` renders them)",
+            folder.display()
+        ),
+    }
     for torn in &set.torn {
         out::note(format_args!(
             "note: {} ends in a torn line (line {}, {} bytes), which is left out",

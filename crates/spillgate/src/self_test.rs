@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use spill_record::{ConfigurationRole, RunRecord, RunSet, Stage};
+use spill_record::{ConfigurationRole, FolderKind, RunRecord, RunSet, Stage};
 use spill_runner::{FinishedRun, Subject, pairs_of};
 use spill_scenario::{
     Configuration, DEFAULT_POLICY, DEFAULT_STORE, Plan, PlanOptions, built_in, expand,
@@ -191,7 +191,13 @@ async fn measure(plan: Plan, setup: &Setup) -> Result<RunSet, Failure> {
     let run = harness.execute(pairs_of(runs), stop, &mut keep).await;
     run.map_err(|error| setup.failure(error))?;
     Ok(RunSet {
-        manifest: accept::manifest(&plan, &setup.options, harness.tokenizer(), None),
+        manifest: accept::manifest(
+            &plan,
+            &setup.options,
+            harness.tokenizer(),
+            None,
+            FolderKind::Acceptance,
+        ),
         runs: records,
         sensitivity: Vec::new(),
         executions: Vec::new(),

@@ -22,6 +22,13 @@ pub(crate) fn parse(text: &str) -> Result<Shard, String> {
     match text.strip_prefix("auto/") {
         None => text.parse(),
         Some(of) => {
+            let is_count = of.parse().is_ok_and(|of| Shard::new(1, of).is_some());
+            if !is_count {
+                return Err(format!(
+                    "{text:?} does not say of how many parts (write auto/n, such as auto/4, with n from 1 to {})",
+                    Shard::MOST
+                ));
+            }
             let lookup = |name: &str| std::env::var(name).ok();
             format!("{}/{of}", number_from(lookup)?).parse()
         }

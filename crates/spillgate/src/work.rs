@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use spill_record::{
-    FolderError, LiveFolder, Manifest, Outcome, PlannedRun, RunFolder, RunRecord, Shard,
+    FolderError, FolderKind, LiveFolder, Manifest, Outcome, PlannedRun, RunFolder, RunRecord, Shard,
 };
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::Options;
@@ -40,7 +40,7 @@ pub(crate) fn begin(
 ) -> anyhow::Result<Work> {
     let mut tries = 0;
     let folder = loop {
-        let manifest = manifest(plan, options, tokenizer, args.shard);
+        let manifest = manifest(plan, options, tokenizer, args.shard, FolderKind::Acceptance);
         match RunFolder::create(reports, &manifest) {
             Err(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
@@ -72,7 +72,13 @@ pub(crate) fn go_on(
     same_acceptance(
         path,
         known,
-        &manifest(plan, options, tokenizer, known.shard),
+        &manifest(
+            plan,
+            options,
+            tokenizer,
+            known.shard,
+            FolderKind::Acceptance,
+        ),
     )?;
     if let Some(asked) = args.shard.filter(|asked| Some(*asked) != known.shard) {
         let is = known.shard.map_or_else(
@@ -123,6 +129,17 @@ pub(crate) fn same_acceptance(path: &Path, known: &Manifest, now: &Manifest) -> 
         all.map(|one| one.effective_settings.clone())
             .collect::<Vec<_>>()
     };
+    let kind = |manifest: &Manifest| match manifest.kind {
+        FolderKind::Acceptance => "accept",
+        FolderKind::Sweep => "sweep",
+    };
+    ensure!(
+        known.kind == now.kind,
+        "{} was made by `spillgate {}` and cannot be gone on with by `spillgate {}`",
+        path.display(),
+        kind(known),
+        kind(now)
+    );
     let text = |value: &str| plain(value);
     for (what, was, is) in [
         ("the plan", &known.plan_hash, &now.plan_hash),

@@ -25,21 +25,34 @@ pub(crate) enum Place {
 impl Place {
     /// Reads a path or a URL. Nothing is asked of a store yet.
     pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
-        let Some(text) = path.to_str() else {
-            return Ok(Self::Folder(path.to_owned()));
-        };
-        if let Some(path) = text.strip_prefix(FILE_URL) {
-            anyhow::ensure!(
-                path.starts_with('/'),
-                "{text} names no absolute path (write file:///folder, or the path itself)"
-            );
-            return Ok(Self::Folder(path.into()));
-        }
-        Ok(match StoreUrl::parse(text)? {
-            None => Self::Folder(path.to_owned()),
-            Some(url) => Self::Store(connect(&url)?),
+        Ok(match named(path)? {
+            Named::Path(path) => Self::Folder(path),
+            Named::Url(url) => Self::Store(connect(&url)?),
         })
     }
+}
+
+/// What a text spells.
+enum Named {
+    Path(PathBuf),
+    Url(StoreUrl),
+}
+
+fn named(path: &Path) -> anyhow::Result<Named> {
+    let Some(text) = path.to_str() else {
+        return Ok(Named::Path(path.to_owned()));
+    };
+    if let Some(path) = text.strip_prefix(FILE_URL) {
+        anyhow::ensure!(
+            path.starts_with('/'),
+            "{text} names no absolute path (write file:///folder, or the path itself)"
+        );
+        return Ok(Named::Path(path.into()));
+    }
+    Ok(match StoreUrl::parse(text)? {
+        None => Named::Path(path.to_owned()),
+        Some(url) => Named::Url(url),
+    })
 }
 
 #[cfg(feature = "s3")]
@@ -59,11 +72,10 @@ fn connect(url: &StoreUrl) -> anyhow::Result<Remote> {
 
 /// A path for what cannot be on a store; `what` is named when it is asked to be.
 pub(crate) fn path_only(what: &str, path: &Path) -> anyhow::Result<PathBuf> {
-    match Place::of(path)? {
-        Place::Folder(path) => Ok(path),
-        Place::Store(remote) => anyhow::bail!(
-            "{what} is a folder of this machine, and {} is a URL (name a path; the folders of `accept` and `merge` can be on a store)",
-            remote.url()
+    match named(path)? {
+        Named::Path(path) => Ok(path),
+        Named::Url(url) => anyhow::bail!(
+            "{what} is a folder of this machine, and {url} is a URL (name a path; the folders of `accept` and `merge` can be on a store)"
         ),
     }
 }
