@@ -112,6 +112,7 @@ fn rule_1_is_judged_on_every_input_by_itself() {
     assert_eq!(verdict.candidates[0].state, State::Broken);
 }
 
+/// Known fault 109: sierra-research/tau2-bench #82.
 #[test]
 fn rule_2_new_hits_of_the_iteration_limit() {
     let check = |case, state, observed, n| {
