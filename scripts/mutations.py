@@ -2,6 +2,7 @@
 """Plants known faults into a copy of the tree, one at a time: the test that each names must fail.
 
     scripts/mutations.py [WORD ...]      all of them, or those whose name holds one of the words
+    scripts/mutations.py "known fault"   the fixes of faults that others reported, taken out
     scripts/mutations.py --list
 
 The tree is copied to a directory of its own, with a target directory of its own (MUTATIONS_TARGET_DIR keeps that one for the
@@ -16,6 +17,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import mutations_known_faults
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENGINE = "crates/spill-engine/src/"
@@ -176,6 +179,8 @@ MUTATIONS = [
     ),
 ]
 
+MUTATIONS += [Mutation(f"known fault {name}", tests, changes) for name, tests, changes in mutations_known_faults.FAULTS]
+
 
 def mutated(tree, changes):
     """The files as they become, by path; the first change that does not fit is an error."""
@@ -194,7 +199,8 @@ def run(tree, target, tests):
     states = {}
     for crate, binary in sorted({test[:2] for test in tests}):
         names = [name for own_crate, own_binary, name in tests if (own_crate, own_binary) == (crate, binary)]
-        command = ["cargo", "test", "--locked", "-p", crate, "--test", binary, "--no-fail-fast", "--", "--exact", *names]
+        which = ["--lib"] if binary == "lib" else ["--test", binary]
+        command = ["cargo", "test", "--locked", "-p", crate, *which, "--no-fail-fast", "--", "--exact", *names]
         environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "INSTA_UPDATE": "no", "RUST_BACKTRACE": "0"}
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         for name in names:

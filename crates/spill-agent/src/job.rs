@@ -265,6 +265,7 @@ mod tests {
         assert!(message.contains("step id \"a/b\""), "{message}");
     }
 
+    /// Known fault 127: promptfoo/promptfoo #8805.
     #[test]
     fn no_debug_output_shows_the_key() {
         assert_eq!(format!("{:?}", ApiKey::new("secret")), "ApiKey(set)");

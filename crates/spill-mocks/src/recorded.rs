@@ -139,6 +139,7 @@ mod tests {
         assert!(!tools.list().contains("/x"));
     }
 
+    /// Known fault 82: BerriAI/litellm PR #37525.
     #[test]
     fn an_error_names_what_was_called_and_is_bounded() {
         let long = format!(r#"{{"path":"{}"}}"#, "x".repeat(QUOTED_BYTES));

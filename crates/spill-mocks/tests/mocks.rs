@@ -187,6 +187,7 @@ async fn an_answer_that_the_request_bounds_is_cut() {
     assert!(answer["usage"]["completion_tokens"].as_u64() <= Some(3));
 }
 
+/// Known fault 126: OpenHands/OpenHands-CLI #427 review.
 #[tokio::test]
 async fn a_run_is_known_by_path_or_by_key_and_anything_else_is_loud() {
     let mocks = Mocks::start().await;
@@ -276,6 +277,7 @@ async fn a_prompt_over_the_context_window_gets_the_providers_error() {
     assert_eq!(entry.finish_reason, "context_length_exceeded");
 }
 
+/// Known fault 72: adolfousier/opencrabs #1636; earendil-works/pi PR #2148; tembo/agent-studio PR #238; omnigent-ai/omnigent #1801.
 #[tokio::test]
 async fn usage_counts_cached_tokens_once_a_request_is_completed() {
     let mocks = Mocks::start().await;

@@ -224,6 +224,7 @@ fn a_missing_run_has_no_record() {
     assert_eq!(set.manifest.plan.runs.len(), 2);
 }
 
+/// Known fault 119: PrimeIntellect-ai/verifiers #803 and #1376; huggingface/OpenEnv #1154; sipyourdrink/bernstein #5919.
 #[test]
 fn a_torn_last_line_is_named_and_not_counted() {
     let reports = tempfile::tempdir().unwrap();
@@ -238,6 +239,7 @@ fn a_torn_last_line_is_named_and_not_counted() {
     );
 }
 
+/// Known fault 119: PrimeIntellect-ai/verifiers #803 and #1376; huggingface/OpenEnv #1154; sipyourdrink/bernstein #5919.
 #[test]
 fn a_torn_middle_line_is_refused() {
     let reports = tempfile::tempdir().unwrap();
@@ -250,6 +252,8 @@ fn a_torn_middle_line_is_refused() {
     );
 }
 
+/// Known fault 79: lexmount/browseruse-agent-bench PR #93; specula-org/tlaps-bench PR #60.
+/// Known fault 110: allenai/olmo-eval PR #338.
 #[test]
 fn a_foreign_and_a_contradicting_record_are_refused_and_a_repeated_one_is_not() {
     let check = |second: &RunRecord| {
@@ -269,6 +273,7 @@ fn a_foreign_and_a_contradicting_record_are_refused_and_a_repeated_one_is_not() 
     assert_eq!(check(&run("a")).unwrap().runs.len(), 1);
 }
 
+/// Known fault 131: gatling/gatling #4500.
 #[test]
 fn a_newer_schema_is_refused_by_name() {
     let reports = tempfile::tempdir().unwrap();
@@ -299,6 +304,7 @@ const SINCE_SCHEMA_2: [&str; 8] = [
     "state_bytes",
 ];
 
+/// Known fault 131: gatling/gatling #4500.
 #[test]
 fn a_record_of_an_older_schema_is_read_and_what_it_lacks_is_unknown() {
     let reports = tempfile::tempdir().unwrap();
@@ -366,6 +372,7 @@ fn csv_has_a_row_per_run_and_empty_cells_for_missing_values() {
     insta::assert_snapshot!(text);
 }
 
+/// Known fault 131: gatling/gatling #4500.
 #[test]
 fn a_record_of_a_newer_schema_is_refused() {
     let reports = tempfile::tempdir().unwrap();
@@ -394,6 +401,7 @@ fn a_manifest_changed_by_hand_is_refused() {
     assert!(matches!(error, FolderError::Changed { .. }), "{error}");
 }
 
+/// Known fault 120: promptfoo/promptfoo #4673.
 #[test]
 fn a_run_whose_calls_say_otherwise_is_refused() {
     let reports = tempfile::tempdir().unwrap();

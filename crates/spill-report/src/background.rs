@@ -79,7 +79,10 @@ fn self_test_words(faults: &[PlantedFault]) -> String {
     let count = |outcome| faults.iter().filter(|f| f.outcome == outcome).count() as u64;
     let (caught, missed) = (count(PlantedOutcome::Caught), count(PlantedOutcome::Missed));
     let not_applicable = count(PlantedOutcome::NotApplicable);
-    let mut words = format!("reduced: {} as expected", counted(caught, "planted fault"));
+    let mut words = format!(
+        "reduced to records: {} as expected",
+        counted(caught, "planted fault")
+    );
     if missed > 0 {
         words = format!("{words}, {missed} MISSED");
     }

@@ -82,6 +82,7 @@ mod tests {
         }
     }
 
+    /// Known fault 78: OpenHFT/JLBH #37.
     #[test]
     fn a_percentile_needs_a_sample_that_reaches_beyond_it() {
         check(0, 50, None);

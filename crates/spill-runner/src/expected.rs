@@ -60,6 +60,7 @@ mod tests {
         }
     }
 
+    /// Known fault 123: vllm-project/vllm #21104 and #10847.
     #[test]
     fn another_end_and_a_fault_that_never_came_are_told() {
         check(0, EndReason::Answered, 0, None);

@@ -176,6 +176,7 @@ fn openai_chat() {
     );
 }
 
+/// Known fault 122: ai-dynamo/dynamo #14254.
 #[test]
 fn api_capture() {
     check(

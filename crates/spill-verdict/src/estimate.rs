@@ -49,6 +49,8 @@ mod tests {
         check_median(&[f64::MAX, f64::MAX], Some(f64::MAX));
     }
 
+    /// Known fault 76: bird-bench/mini_dev #47.
+    /// Known fault 92: AndreaBozzo/dataprof PR #629.
     #[test]
     fn nothing_is_divided_by_nothing() {
         assert_eq!(share(0, 0), None);

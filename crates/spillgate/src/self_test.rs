@@ -323,3 +323,19 @@ fn alone(all: &RunSet, fault: &Fault) -> RunSet {
         prices: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// README.md and the report's page name the numbers.
+    #[test]
+    fn twelve_faults_nine_of_them_in_real_runs() {
+        assert_eq!(FAULTS.len(), 12);
+        let in_real_runs = FAULTS.iter().filter(|fault| match fault.lose {
+            Lose::Nothing => true,
+            Lose::LastRepetition | Lose::OneRun | Lose::Everything => false,
+        });
+        assert_eq!(in_real_runs.count(), 9);
+    }
+}

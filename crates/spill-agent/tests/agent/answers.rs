@@ -73,6 +73,7 @@ async fn a_read_back_is_recorded_without_its_content() {
     assert!(model.last_content().ends_with("\nSECR\n</tool-result>"));
 }
 
+/// Known fault 70: NousResearch/hermes-agent #12023.
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_usage_makes_the_sum_missing() {
     let model = ScriptedModel::new([

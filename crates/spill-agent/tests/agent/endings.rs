@@ -50,6 +50,7 @@ async fn an_empty_answer_is_a_failure() {
     }
 }
 
+/// Known fault 60: anthropics/claude-code #31330.
 #[tokio::test(start_paused = true)]
 async fn calls_that_cannot_be_told_apart_are_a_model_error() {
     for (ids, error) in [
@@ -140,6 +141,7 @@ fn check_completed_siblings(result: &StepResult) {
     assert_eq!(sizes, [Some(31), Some(33)]);
 }
 
+/// Known fault 59: earendil-works/pi #7053.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_keeps_what_is_done() {
     let result = run(Settings::DEFAULT, &stalling()).await;
@@ -160,6 +162,7 @@ async fn a_model_that_never_answers_times_out() {
     assert_eq!(result.tokens_used, None);
 }
 
+/// Known fault 59: earendil-works/pi #7053.
 #[tokio::test(start_paused = true)]
 async fn an_abort_keeps_the_callers_reason_and_what_is_done() {
     let (handle, signal) = abort_pair();

@@ -116,6 +116,8 @@ async fn check_retried(status: u16, times: u64) {
     );
 }
 
+/// Known fault 73: open-telemetry/semantic-conventions-genai #476.
+/// Known fault 74: NOFireAI/ravel #928.
 #[tokio::test]
 async fn passing_failures_are_retried_and_counted() {
     check_retried(429, 1).await;
@@ -124,6 +126,7 @@ async fn passing_failures_are_retried_and_counted() {
     check_retried(529, 1).await;
 }
 
+/// Known fault 74: NOFireAI/ravel #928.
 #[tokio::test]
 async fn the_bound_on_retries_holds() {
     let (result, requests) = step_after(ResponseTemplate::new(500), 9).await;
@@ -210,6 +213,7 @@ async fn lasting_failures_are_not_retried() {
     check_final(bytes, EndReason::ModelError, "not a chat completion").await;
 }
 
+/// Known fault 70: NousResearch/hermes-agent #12023.
 #[tokio::test]
 async fn a_missing_usage_is_missing_in_the_result() {
     let mut body = completion(&json!({"role": "assistant", "content": "done"}));

@@ -77,6 +77,7 @@ async fn check_law(settings: SpillSettings, read: fn() -> Turn, joined: &[&str])
     }
 }
 
+/// Known fault 61: anthropics/claude-code #91514 and #83913.
 #[tokio::test(start_paused = true)]
 async fn messages_are_a_byte_prefix_of_the_next_requests_under_every_policy() {
     check_law(threshold(4096).into(), by_reference, &[READ_TOOL]).await;

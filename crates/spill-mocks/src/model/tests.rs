@@ -103,6 +103,7 @@ fn check_recorded(
     assert_eq!(found, answer, "{profile:?} {threshold}");
 }
 
+/// Known fault 125: CopilotKit/aimock PR #166.
 #[test]
 fn recorded_calls_are_asked_for_in_their_order_and_read_back() {
     let ls = "recorded_ls {}";

@@ -82,6 +82,7 @@ fn check_stateless(run: &MockRun, bodies: &[String]) {
     }
 }
 
+/// Known fault 116: monarch-initiative/deep-research-client PR #77.
 #[test]
 fn what_the_server_remembers_never_changes_an_answer_or_a_count() {
     let run = mock_run(document(), Profile::Diligent, spec());
@@ -217,6 +218,7 @@ fn long(texts: &[&str]) -> Bytes {
         .into()
 }
 
+/// Known fault 62: nikolai-vysotskyi/trace-mcp PR #1016.
 #[test]
 fn completed_requests_alone_feed_the_prompt_cache() {
     let run = mock_run(review(), Profile::Selective, spec());
@@ -460,6 +462,7 @@ proptest! {
     }
 }
 
+/// Known fault 84: matsonj/eval-connections #11.
 #[test]
 fn calls_take_time_on_the_models_own_clock() {
     let spec = spill_scenario::ModelSpec {

@@ -78,7 +78,10 @@ fn report_and_gate_read_the_same_rows() {
 /// Known fault 113: hud-evals/hud-python PR #526.
 #[test]
 fn what_the_harness_lost_is_no_zero_in_a_mean() {
-    let lost = Case::full().one("128KiB", "document", 1, lose);
+    let lost = Case::full().one("128KiB", "document", 1, |run| {
+        lose(run);
+        run.facts_found = Some(0);
+    });
     let row = cell(&files(&lost), "128KiB", "document");
     assert_eq!(number(&row, "mean_quality"), 0.95);
     assert_eq!(
@@ -146,8 +149,8 @@ fn nothing_run_is_no_figure_of_zero() {
 #[test]
 fn latency_is_that_of_completed_runs() {
     let fast_failure = Case::full().cell("128KiB", "small", |run| {
-        run.duration_ms = Some(if run.repetition == 0 { 0.0 } else { 80.0 });
-        if run.repetition == 0 {
+        run.duration_ms = Some(if run.repetition < 3 { 0.0 } else { 80.0 });
+        if run.repetition < 3 {
             crate::builder::fail(run);
         }
     });

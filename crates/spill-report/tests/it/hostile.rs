@@ -30,6 +30,7 @@ fn texts_are_everywhere_in_the_records() {
     assert_eq!(judge(&set).exit_code(), judge(&case()).exit_code());
 }
 
+/// Known fault 128: anthropics/skills #1394; anthropics/claude-plugins-official #5589; sjnims/claude-code-plugin-eval #82; oracletrace PR #85.
 #[test]
 fn pages_keep_their_shape() {
     let expected: Vec<_> = HARMLESS
@@ -95,6 +96,7 @@ fn ids_from_outside_bring_no_markup() {
     }
 }
 
+/// Known fault 93: dorny/test-reporter PR #795; oekazuma/svelte-vitals PR #465; microsoft/markitdown PR #2266.
 #[test]
 fn tables_keep_their_rows_and_execute_nothing() {
     /// Cells of a spreadsheet hold no more; some readers refuse fields of 131,072 bytes.

@@ -80,6 +80,7 @@ fn the_text_of_a_report() {
     );
 }
 
+/// Known fault 128: anthropics/skills #1394; anthropics/claude-plugins-official #5589; sjnims/claude-code-plugin-eval #82; oracletrace PR #85.
 #[test]
 fn a_report_needs_nothing_but_itself() {
     needs_nothing(&rendered(&mixed()).report_html);
@@ -179,6 +180,8 @@ fn every_chart_has_a_name_a_description_and_a_table() {
     }
 }
 
+/// Known fault 76: bird-bench/mini_dev #47.
+/// Known fault 91: confident-ai/deepeval PR #3234.
 #[test]
 fn nothing_measured_is_shown_as_nothing() {
     let empty = Case::full().without(|_| true);
@@ -216,6 +219,8 @@ fn nothing_measured_is_shown_as_nothing() {
     }
 }
 
+/// Known fault 77: smarr/ReBenchDB #224; MDA2AV/HttpArena PR #1322.
+/// Known fault 85: Lamatic/AgentKit PR #229.
 #[test]
 fn failed_runs_are_no_durations() {
     let slow = |r: &mut RunRecord| {
@@ -245,11 +250,12 @@ fn what_is_not_there_is_said() {
         (2, 0)
     );
     for html in [bare, whole] {
-        assert!(html.contains("<dt>self-test</dt><dd>reduced: 11 planted faults as expected</dd>"));
+        assert!(html.contains("<dt>self-test</dt><dd>reduced to records: 11 planted faults as expected</dd>"));
         assert!(html.contains("No report has been accepted here yet"));
     }
 }
 
+/// Known fault 129: UKGovernmentBEIS/inspect_ai #1375, #2249 and #2418.
 #[test]
 fn ten_thousand_runs_stay_below_two_megabytes() {
     let many = Case::with_repetitions(Stage::Full, 834)

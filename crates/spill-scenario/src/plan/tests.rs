@@ -94,6 +94,8 @@ fn the_built_in_plan_has_sixty_runs_and_its_quick_stage_twenty_four() {
     }
 }
 
+/// Known fault 81: promptfoo/promptfoo #360 and #1431.
+/// Known fault 115: promptfoo/promptfoo #360.
 #[test]
 fn the_runs_of_a_pair_share_seed_and_profile_and_have_ids_of_their_own() {
     let plan = plan(
@@ -139,6 +141,8 @@ fn pairs_stay_together_in_an_order_that_the_seed_decides() {
     assert_eq!(all, (0..45).collect::<Vec<_>>());
 }
 
+/// Known fault 80: pegainfer-project/pegainfer PR #1006.
+/// Known fault 117: UKGovernmentBEIS/inspect_ai PR #2959 and #5296.
 #[test]
 fn the_plan_hash_changes_with_whatever_a_result_depends_on() {
     let hash = |change: fn(&mut Scenario)| {

@@ -28,6 +28,8 @@ fn find_incomplete(case: Case, message: &str) -> Verdict {
     verdict
 }
 
+/// Known fault 114: ai-dynamo/dynamo PR #3674.
+/// Known fault 123: vllm-project/vllm #21104 and #10847.
 #[test]
 fn every_planned_run_is_accounted_for() {
     let case = Case::full()
@@ -46,6 +48,9 @@ fn every_planned_run_is_accounted_for() {
     assert_eq!(judge(&case.set).denominators, expected);
 }
 
+/// Known fault 87: andymai/occt-wasm PR #44.
+/// Known fault 95: grafana/k6 #1346.
+/// Known fault 102: i-dot-ai/themefinder PR #119.
 #[test]
 fn no_data_is_never_a_pass() {
     let verdict = find_incomplete(Case::full().without(|_| true), "no run finished");
@@ -68,6 +73,7 @@ fn no_data_is_never_a_pass() {
     check_incomplete(no_control, "0 controls");
 }
 
+/// Known fault 108: sierra-research/tau2-bench #543.
 #[test]
 fn a_missing_run_is_incomplete_whatever_the_others_say() {
     let one = |r: &RunRecord| r.configuration == "32KiB" && r.input == "small" && r.repetition == 0;
@@ -85,6 +91,7 @@ fn a_missing_run_is_incomplete_whatever_the_others_say() {
     );
 }
 
+/// Known fault 107: sierra-research/tau2-bench #493.
 #[test]
 fn the_harness_may_lose_runs_within_its_budget_only() {
     // The budget is 5 % of 60 runs: three are within it, four are not.
@@ -102,6 +109,7 @@ fn the_harness_may_lose_runs_within_its_budget_only() {
     );
 }
 
+/// Known fault 88: developerz-ai/wurk PR #68.
 #[test]
 fn a_cell_that_the_plan_drops_or_renames_is_missed() {
     let dropped = Case::full().set(|set| {
@@ -257,6 +265,7 @@ fn the_quick_stage_can_accept_and_says_what_has_still_to_run() {
     );
 }
 
+/// Known fault 77: smarr/ReBenchDB #224; MDA2AV/HttpArena PR #1322.
 #[test]
 fn a_control_that_never_succeeds_is_noticed() {
     let failing = spill_verdict::judge(

@@ -182,6 +182,8 @@ fn a_leak_in_any_run_is_exit_6() {
     assert_eq!(many.len(), 50);
 }
 
+/// Known fault 89: bheisler/criterion.rs #824; ordo-one/benchmark #235.
+/// Known fault 99: bheisler/criterion.rs #824.
 #[test]
 fn exit_codes_follow_their_precedence() {
     let check =

@@ -44,6 +44,7 @@ fn thirty_pairs_without_a_failure_prove_ten_points_and_five_pairs_do_not() {
     check(live(5), Rule::SuccessRate, "small", State::NotProven);
 }
 
+/// Known fault 100: lance0/rustbgpd #339.
 #[test]
 fn a_loss_within_the_noise_is_not_proven_and_a_clear_one_is_broken() {
     let lost = |pairs, losses| first(live(pairs), "small", losses, fail);

@@ -28,6 +28,7 @@ fn check_rule(rule: Rule, input: &str, case: Case, state: State, observed: Optio
     assert!(!row.words.is_empty(), "a state is explained in words");
 }
 
+/// Known fault 112: CherryHQ/stella #1054.
 #[test]
 fn rule_1_success_rate() {
     let check = |case, state, observed, n| {
@@ -99,6 +100,8 @@ fn rule_1_success_rate() {
     assert_eq!(figures, Some(expected));
 }
 
+/// Known fault 98: grafana/k6 #590.
+/// Known fault 106: promptfoo/promptfoo #5847.
 #[test]
 fn rule_1_is_judged_on_every_input_by_itself() {
     // A gain on one input does not pay for a loss on another.
@@ -109,6 +112,7 @@ fn rule_1_is_judged_on_every_input_by_itself() {
     assert_eq!(verdict.candidates[0].state, State::Broken);
 }
 
+/// Known fault 109: sierra-research/tau2-bench #82.
 #[test]
 fn rule_2_new_hits_of_the_iteration_limit() {
     let check = |case, state, observed, n| {
@@ -314,6 +318,7 @@ fn rule_3_uses_pairs_that_both_succeeded_once_a_run_did_not() {
     );
 }
 
+/// Known fault 70: NousResearch/hermes-agent #12023.
 #[test]
 fn rule_3_without_figures_proves_nothing() {
     let check = |case, state, n| check_rule(Rule::InputTokens, "large", case, state, None, n);
@@ -408,6 +413,7 @@ fn rule_4_document_quality_and_coverage_of_the_end() {
     );
 }
 
+/// Known fault 91: confident-ai/deepeval PR #3234.
 #[test]
 fn rule_4_without_enough_facts_proves_nothing() {
     let check = |case, state, observed, n| {

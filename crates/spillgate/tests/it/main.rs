@@ -13,6 +13,7 @@ mod faults;
 mod from_trace;
 mod hostile_subject;
 mod init;
+mod known_faults;
 mod planted_faults;
 mod policies;
 mod prices;

@@ -87,6 +87,7 @@ fn what_is_no_step_result_is_a_crash_of_the_subject() {
     check("review", "small", "babbles", "success_rate", 3);
 }
 
+/// Known fault 120: promptfoo/promptfoo #4673.
 #[test]
 fn figures_that_contradict_the_journal_make_the_verdict_incomplete() {
     let folder = folder();

@@ -130,6 +130,8 @@ fn killed(temp: &Path, out: &str, runs: usize) -> PathBuf {
     folder
 }
 
+/// Known fault 79: lexmount/browseruse-agent-bench PR #93; specula-org/tlaps-bench PR #60.
+/// Known fault 118: marin-community/marin #7789.
 #[test]
 fn a_killed_shard_is_gone_on_with_or_run_again() {
     let temp = folder();
@@ -201,6 +203,8 @@ fn a_killed_shard_is_gone_on_with_or_run_again() {
     assert_eq!(decided(&of("merged")), decided(&of("whole")));
 }
 
+/// Known fault 108: sierra-research/tau2-bench #543.
+/// Known fault 130: Flank/flank #1634.
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let temp = folder();
@@ -256,6 +260,8 @@ fn what_does_not_belong_together_is_refused() {
     check(&[&one, &two], "runs.jsonl, line 1");
 }
 
+/// Known fault 80: pegainfer-project/pegainfer PR #1006.
+/// Known fault 117: UKGovernmentBEIS/inspect_ai PR #2959 and #5296.
 #[test]
 fn going_on_is_refused_where_the_folder_is_of_something_else() {
     let temp = folder();
