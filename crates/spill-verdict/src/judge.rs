@@ -104,7 +104,7 @@ fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
         problems.push("no run finished, so there is nothing to judge".to_owned());
     }
     let within = infrastructure as f64 <= plan.rules.infrastructure_budget * planned as f64;
-    if infrastructure > 0 && !within {
+    if !within {
         problems.push(format!(
             "{} of {planned} lost to the harness, more than the budget of {}",
             counted(infrastructure, "run"),
