@@ -242,7 +242,7 @@ pub struct RunRecord {
     pub sampled_memory_bytes: Option<u64>,
     /// Which measure of memory was in force; null where there was none, and in folders from before it was
     /// recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub memory_check: Option<String>,
     /// Size of the status report: the JSON of `toolsCalled` and the final answer (*step*).
     pub body_bytes: Option<u64>,

@@ -60,7 +60,7 @@ pub(crate) fn end_of(finished: &Finished) -> ProcessEnd {
 }
 
 /// The launcher's own words: its message, if it could not start the subject.
-fn last_line(stderr: &[u8]) -> String {
+pub(crate) fn last_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text
         .lines()

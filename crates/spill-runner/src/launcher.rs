@@ -22,6 +22,10 @@ use crate::rss::peak_rss_bytes;
 use crate::tree;
 use crate::tree_memory::{Meter, TreeFigures, TreeMemory};
 
+/// What helps where the runs' own folders cannot be made or written.
+pub(crate) const TEMP_WAY_OUT: &str =
+    "free space there, or set TMPDIR to a folder that can be written and has some";
+
 /// What the launcher saw of the subject's process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchReport {
@@ -113,7 +117,15 @@ pub fn launch(
         confined,
         tree,
     };
-    std::fs::write(report, serde_json::to_vec(&seen)?)
+    std::fs::write(report, serde_json::to_vec(&seen)?).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!(
+                "cannot write {}: {error} ({TEMP_WAY_OUT})",
+                report.display()
+            ),
+        )
+    })
 }
 
 fn kill_group(group: Pid) {

@@ -25,7 +25,9 @@ use crate::{Failure, baseline, folder, host, out, prices, serve, sources, subjec
 const VERB: &str = "accept";
 
 pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
-    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
+    let usage = |error| Failure::usage("list", error);
+    let asked = subject::asked(args.subject.as_deref()).map_err(usage)?;
+    let plan = sources::plan_under(&args.plan, &asked).map_err(usage)?;
     print_notes(&plan);
     if args.json {
         out::json("list", &plan.record)?;

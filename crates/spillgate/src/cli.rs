@@ -148,6 +148,9 @@ pub(crate) struct AcceptArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    /// The agent under test, as `accept` takes it; it need not be installed
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) subject: Option<PathBuf>,
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
