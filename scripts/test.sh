@@ -17,12 +17,10 @@ if ! has_browser; then
     install_browser >/dev/null 2>&1 || true
 fi
 
-# The built program is what the end-to-end tests start.
+# One call: building the program first would compile most crates twice, once without the tests' features.
 if has_browser; then
-    cargo build --locked -p spillgate --features browser-tests
     cargo test --locked --workspace --features spillgate/browser-tests
 else
-    cargo build --locked -p spillgate
     cargo test --locked --workspace
     {
         echo

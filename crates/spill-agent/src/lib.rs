@@ -6,7 +6,8 @@
 //! their clients. What leaves the prompt and what may be read back is decided by
 //! [`spill_engine`]; the loop only carries it out.
 //!
-//! Start with [`run_job()`] (clients included) or [`run_step`] (your own ports).
+//! Start with [`run_job()`] (clients included) or [`run_step`] (your own ports); [`run_executions()`] runs
+//! many executions of one step at once, as a host does.
 //!
 //! A [`Session`] holds one step's results under the policy of its [`SpillSettings`]: it says what
 //! stands in prompt and record, offers the read tools that a notice names, answers them, and lets
@@ -21,6 +22,7 @@ mod abort;
 mod calls;
 mod counts;
 mod delimit;
+mod executions;
 mod job;
 mod log_copies;
 mod logs;
@@ -49,6 +51,7 @@ mod turn_bound;
 
 pub use abort::{AbortHandle, AbortSignal, abort_pair};
 pub use delimit::{Delimited, undo_delimited};
+pub use executions::{EXECUTION_PLACEHOLDER, run_executions};
 pub use job::{ApiKey, JobError, StepJob};
 pub use logs::{is_own_log, log_setting_warnings};
 pub use mcp::McpTools;

@@ -46,6 +46,8 @@ impl std::fmt::Debug for Token {
 /// Why a request gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
+    /// It names more than one host: whoever stands between can take another one than the server.
+    Hosts,
     /// It was sent to a name that is not the dashboard's: a page elsewhere pointed the browser here.
     Host,
     /// A page from elsewhere sent it.
@@ -60,7 +62,12 @@ pub(crate) fn check(
     address: SocketAddr,
     token: Option<&Token>,
 ) -> Result<(), Refusal> {
-    let host = text(headers, header::HOST).ok_or(Refusal::Host)?;
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    if hosts.next().is_some() {
+        return Err(Refusal::Hosts);
+    }
+    let host = host.ok_or(Refusal::Host)?;
     if address.ip().is_loopback() && !is_loopback_name(host) {
         return Err(Refusal::Host);
     }
@@ -123,7 +130,7 @@ mod tests {
     fn run(address: &str, token: bool, headers: &[(header::HeaderName, &str)]) -> Option<Refusal> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.insert(name, HeaderValue::from_str(value).expect("plain text"));
+            map.append(name, HeaderValue::from_str(value).expect("plain text"));
         }
         let token = token.then(|| Token::new(SECRET).expect("long enough"));
         let address = address.parse().expect("an address");
@@ -151,6 +158,11 @@ mod tests {
             assert_eq!(host(foreign), Some(Refusal::Host), "{foreign}");
         }
         assert_eq!(run(LOOPBACK, false, &[]), Some(Refusal::Host));
+        let twice = [
+            (header::HOST, "localhost:4000"),
+            (header::HOST, "localhost:4000"),
+        ];
+        assert_eq!(run(LOOPBACK, false, &twice), Some(Refusal::Hosts));
         let origin = |origin| {
             let headers = [(header::HOST, "localhost:4000"), (header::ORIGIN, origin)];
             run(LOOPBACK, false, &headers)

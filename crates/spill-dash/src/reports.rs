@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use spill_record::{LiveFolder, RunFolder, RunRecord};
+use spill_record::{FolderKind, LiveFolder, RunFolder, RunRecord};
 use spill_verdict::{CandidateVerdict, Verdict, judge, plain, standing};
 
 use crate::board::{Board, Card, CardState, Counts, about, rules};
@@ -177,6 +177,12 @@ pub fn folder_metrics(path: &Path) -> String {
     read().unwrap_or_else(zero_metrics)
 }
 
+/// Whether the records of a folder come to `verdict`: they are judged once more.
+fn is_verdict_of(verdict: &Verdict, path: &Path) -> Result<bool, String> {
+    let set = RunFolder::read(path).map_err(|error| error.to_string())?;
+    Ok(judge(&set) == *verdict)
+}
+
 /// A name that stands in a path and an address as it is.
 fn is_id(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -201,6 +207,10 @@ impl Seen {
     /// Reads the verdict of a finished folder, or judges what an unfinished one holds so far, and counts the newest
     /// folder's new records into its `metrics`.
     fn refresh(&mut self, mut metrics: Option<&mut Metrics>) -> Result<(), String> {
+        match self.live.set().manifest.kind {
+            FolderKind::Acceptance => {}
+            FolderKind::Sweep => return self.refresh_sweep(metrics),
+        }
         let written = self.live.is_being_written();
         let path = self.live.path().join(VERDICT);
         let judged = fs::metadata(&path).and_then(|data| data.modified()).ok();
@@ -233,12 +243,10 @@ impl Seen {
                     .map_err(|error| error.to_string())?;
                 let verdict: Verdict = serde_json::from_slice(&text)
                     .map_err(|error| format!("{VERDICT} is not a verdict: {error}"))?;
-                let records = self.live.set().runs.len() as u64;
-                if newer && verdict.denominators.started != records {
-                    return Err(format!(
-                        "it holds {records} records and was judged on {} (judge it again with `spillgate judge`)",
-                        verdict.denominators.started
-                    ));
+                if newer && !is_verdict_of(&verdict, self.live.path())? {
+                    return Err(
+                        "its records are not those that it was judged on (judge it again with `spillgate judge`)".to_owned(),
+                    );
                 }
                 self.counts = Counts::of_verdict(self.live.set(), &verdict);
                 self.verdict = Some(verdict);
@@ -269,6 +277,33 @@ impl Seen {
         Ok(())
     }
 
+    /// Reads what a sweep's folder holds so far; nothing of it is judged.
+    fn refresh_sweep(&mut self, mut metrics: Option<&mut Metrics>) -> Result<(), String> {
+        let count = |run: &RunRecord| {
+            if let Some(metrics) = &mut metrics {
+                metrics.record(run);
+            }
+        };
+        let fresh = self.live.look(count).map_err(|error| error.to_string())?;
+        if let Some(metrics) = metrics {
+            let calls = self.live.look_at_calls();
+            for call in calls.map_err(|error| error.to_string())? {
+                metrics.call(&call);
+            }
+        }
+        if fresh > 0 || self.counts.planned == 0 {
+            self.counts = Counts::of(self.live.set());
+        }
+        self.state = if self.live.is_being_written() {
+            CardState::Running
+        } else if self.counts.done < self.counts.planned {
+            CardState::Incomplete
+        } else {
+            CardState::Finished
+        };
+        Ok(())
+    }
+
     fn card(&self, id: &str, now: Timestamp) -> Card {
         let set = self.live.set();
         let counts = self.counts;
@@ -296,6 +331,9 @@ impl Seen {
             runs_per_second: rate,
             eta_seconds: rate.map(|rate| left as f64 / rate),
             sentence: match (self.state, finished) {
+                _ if set.manifest.kind == FolderKind::Sweep => {
+                    "A sweep: settings against cost and quality, nothing is judged.".to_owned()
+                }
                 (_, Some(verdict)) => verdict.decision_sentence().to_owned(),
                 (CardState::Running, None) => {
                     "Rules as they stand; they can turn until the planned number is reached."
@@ -307,7 +345,7 @@ impl Seen {
             },
             decision: finished.map(|verdict| verdict.decision.as_str().to_owned()),
             exit_code: finished.map(Verdict::exit_code),
-            provisional: finished.is_none(),
+            provisional: finished.is_none() && self.state != CardState::Finished,
             candidates: self.verdict.iter().flat_map(candidates).collect(),
             rules: self
                 .verdict

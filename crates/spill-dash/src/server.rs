@@ -18,7 +18,7 @@ use axum::routing::get;
 use futures::stream;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
-use spill_record::{FolderError, RunFolder};
+use spill_record::{FolderError, FolderKind, RunFolder, RunSet};
 use spill_report::{Calls, Context};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -42,7 +42,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const REPORT_POLICY: &str = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Files of a run folder that are served, with their types.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 12] = [
     ("runs.csv", "text/csv; charset=utf-8"),
     ("summary.csv", "text/csv; charset=utf-8"),
     ("rules.csv", "text/csv; charset=utf-8"),
@@ -53,6 +53,8 @@ const FILES: [(&str, &str); 10] = [
     ("junit.xml", "application/xml"),
     ("summary.md", "text/markdown; charset=utf-8"),
     ("leaks.sarif", "application/json"),
+    ("sweep.json", "application/json"),
+    ("sweep.csv", "text/csv; charset=utf-8"),
 ];
 
 /// What a dashboard shows, and where.
@@ -219,6 +221,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
             StatusCode::UNAUTHORIZED,
             "a token is needed: Authorization: Bearer <token>",
         ),
+        Some(Refusal::Hosts) => said(StatusCode::BAD_REQUEST, "a request has one Host header"),
         Some(Refusal::Host) => said(
             StatusCode::MISDIRECTED_REQUEST,
             "this dashboard answers under its own address alone",
@@ -367,6 +370,10 @@ async fn report(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Re
 /// run: that is part of the written one.
 fn render(path: &std::path::Path) -> Result<String, FolderError> {
     let set = RunFolder::read(path)?;
+    match set.manifest.kind {
+        FolderKind::Acceptance => {}
+        FolderKind::Sweep => return render_sweep(path, &set),
+    }
     let verdict = spill_verdict::judge(&set);
     let mut calls = Calls::of(&set, &verdict);
     let wanted = calls.wanted();
@@ -376,6 +383,15 @@ fn render(path: &std::path::Path) -> Result<String, FolderError> {
         baseline: None,
     };
     Ok(spill_report::render(&set, &verdict, context).report_html)
+}
+
+/// The curves of a sweep's folder, as `spillgate sweep` renders them.
+fn render_sweep(path: &std::path::Path, set: &RunSet) -> Result<String, FolderError> {
+    let sweep = spill_verdict::sweep(set);
+    let mut calls = Calls::of_control(set);
+    let wanted = calls.wanted();
+    RunFolder::each_call_of(path, |id| wanted.contains(id), |call| calls.take(call))?;
+    Ok(spill_report::sweep(set, &sweep, &calls).html)
 }
 
 /// All runs of a folder, each with a link to its page.

@@ -14,8 +14,8 @@ use reqwest::{Client, StatusCode, header};
 use spill_dash::{CardState, Dashboard, Options, Reports};
 use spill_record::{
     CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
-    FactsOrigin, Host, InputRecord, Manifest, Mode, Outcome, PlanRecord, PlannedRun, PromptTokens,
-    RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions,
+    FactsOrigin, FolderKind, Host, InputRecord, Manifest, Mode, Outcome, PlanRecord, PlannedRun,
+    PromptTokens, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage, Versions,
 };
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";
@@ -62,6 +62,7 @@ fn manifest(id: &str, subject: &str, repetitions: u32) -> Manifest {
         plan_hash: "0123456789abcdef".to_owned(),
         stage: Stage::Full,
         mode: Mode::Simulated,
+        kind: FolderKind::Acceptance,
         subject: subject.to_owned(),
         base_seed: 1,
         versions: Versions {
@@ -318,12 +319,51 @@ fn records_changed_after_they_were_judged_are_not_shown_as_finished() {
     assert_eq!(look().state, CardState::Finished);
     let text = fs::read_to_string(&runs).unwrap();
     let fewer: Vec<&str> = text.lines().skip(1).collect();
-    fs::write(&runs, fewer.join("\n") + "\n").unwrap();
-    let file = fs::File::options().append(true).open(&runs).unwrap();
-    file.set_modified(later).unwrap();
+    // As many, of which one says something else.
+    let other = text.replacen("\"succeeded\"", "\"failed\"", 1);
+    assert_ne!(other, text);
+    for changed in [fewer.join("\n") + "\n", other] {
+        fs::write(&runs, changed).unwrap();
+        let file = fs::File::options().append(true).open(&runs).unwrap();
+        file.set_modified(later).unwrap();
+        let card = look();
+        assert_eq!(card.state, CardState::Unreadable);
+        assert!(card.error.as_ref().unwrap().contains("judged on"));
+    }
+}
+
+#[test]
+fn a_sweep_has_progress_and_no_rules() {
+    let reports = tempfile::tempdir().unwrap();
+    let id = "20260102T030405.006Z-a";
+    let of = Manifest {
+        kind: FolderKind::Sweep,
+        ..manifest(id, "built-in", 1)
+    };
+    let of = of.sealed();
+    let mut folder = RunFolder::create(reports.path(), &of).unwrap();
+    let look = || {
+        let mut looked = Reports::open(reports.path()).unwrap();
+        looked.look().unwrap();
+        looked.board(now()).cards.remove(0)
+    };
+    assert_eq!(look().state, CardState::Running);
+    for at in 0..2 {
+        append(&mut folder, &of, at, None);
+    }
     let card = look();
-    assert_eq!(card.state, CardState::Unreadable);
-    assert!(card.error.as_ref().unwrap().contains("judged on"));
+    assert_eq!(
+        (card.state, card.done, card.provisional),
+        (CardState::Running, 2, true)
+    );
+    drop(folder);
+    let card = look();
+    assert_eq!(
+        (card.state, card.planned, card.provisional),
+        (CardState::Finished, 2, false)
+    );
+    assert!(card.rules.is_empty() && card.candidates.is_empty() && card.decision.is_none());
+    assert!(card.sentence.starts_with("A sweep"), "{}", card.sentence);
 }
 
 async fn start(reports: &Path) -> Dashboard {

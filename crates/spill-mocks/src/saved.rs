@@ -16,6 +16,10 @@ use crate::rules::Cuts;
 /// A notice is looked for in this many bytes at each end.
 const NOTICE_BYTES: usize = 2048;
 
+/// How Gemini CLI begins the stub of an old result. It shows both ends of what stood there before, which can
+/// be a notice of its own, cut in the middle of a path; the stub's own path is the last one.
+const MASKED: &str = "<tool_output_masked>";
+
 /// A result that an agent saved to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedFile {
@@ -32,7 +36,11 @@ impl SavedFile {
         });
         let start = &text[..text.floor_char_boundary(NOTICE_BYTES)];
         let end = &text[text.floor_char_boundary(text.len().saturating_sub(NOTICE_BYTES))..];
-        let found = PATH.captures(start).or_else(|| PATH.captures(end))?;
+        let found = if text.starts_with(MASKED) {
+            PATH.captures_iter(end).last()?
+        } else {
+            PATH.captures(start).or_else(|| PATH.captures(end))?
+        };
         Some(Self {
             path: found[1].trim_end_matches('.').to_owned(),
             shown: shown_in(text),
@@ -319,6 +327,11 @@ mod tests {
             "Output too large. Showing first 8,000 and last 32,000 characters. For full output see: /t/x.txt\na\nb\n\n... [1,200 characters omitted] ...\n\nc\nd",
             "/t/x.txt",
             &[("a\nb", false, true), ("c\nd", true, false)],
+        );
+        check(
+            "<tool_output_masked>\nOutput too large. Showing first 8,000 and last 32,000 characters. For full output see: /t/read__ca\n\n... [39,744 characters omitted] ...\n\nd\n\nOutput too large. Full output available at: /t/read_call_1_x.txt\n</tool_output_masked>",
+            "/t/read_call_1_x.txt",
+            &[],
         );
         for text in ["", "Full output saved to: nowhere", "saved to /a"] {
             assert_eq!(SavedFile::parse(text), None, "{text:?}");

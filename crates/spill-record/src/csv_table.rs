@@ -6,7 +6,7 @@ use crate::run::RunRecord;
 use crate::text::{csv_json, csv_text as text};
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
-pub const RUN_COLUMNS: [&str; 72] = [
+pub const RUN_COLUMNS: [&str; 74] = [
     "schema",
     "run_id",
     "pair_id",
@@ -58,6 +58,8 @@ pub const RUN_COLUMNS: [&str; 72] = [
     "reread_bytes",
     "store_peak_bytes",
     "peak_rss_bytes",
+    "sampled_memory_bytes",
+    "memory_check",
     "body_bytes",
     "facts_expected",
     "facts_found",
@@ -82,10 +84,18 @@ pub const RUN_COLUMNS: [&str; 72] = [
 ];
 
 /// Columns that are measured, not decided by the seed; all others are equal for equal seeds.
-pub const MEASURED_COLUMNS: [&str; 4] = ["duration_ms", "process_ms", "cpu_ms", "peak_rss_bytes"];
+pub const MEASURED_COLUMNS: [&str; 5] = [
+    "duration_ms",
+    "process_ms",
+    "cpu_ms",
+    "peak_rss_bytes",
+    "sampled_memory_bytes",
+];
 
 /// Columns whose cells may be empty in a run that succeeded.
-pub const OPTIONAL_COLUMNS: [&str; 21] = [
+pub const OPTIONAL_COLUMNS: [&str; 23] = [
+    "sampled_memory_bytes",
+    "memory_check",
     "kept_files",
     "threshold_bytes",
     "preview_share",
@@ -187,6 +197,8 @@ fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()
         some(run.reread_bytes.as_ref()),
         some(run.store_peak_bytes.as_ref()),
         some(run.peak_rss_bytes.as_ref()),
+        some(run.sampled_memory_bytes.as_ref()),
+        run.memory_check.as_deref().map(text).unwrap_or_default(),
         some(run.body_bytes.as_ref()),
         some(run.facts_expected.as_ref()),
         some(run.facts_found.as_ref()),

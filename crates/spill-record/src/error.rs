@@ -81,6 +81,14 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
     },
+    /// A file of records was taken away.
+    #[error(
+        "{path} is missing: a run folder has it from its beginning, so it was removed or not copied (restore it, judge a whole copy, or run again)"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process writes the folder.
     #[error("{path} is being written by another process (wait until it has ended)")]
     Busy {

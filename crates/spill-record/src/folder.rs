@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::baseline::Blessing;
 use crate::call::CallRecord;
 use crate::error::FolderError;
+use crate::executions::ExecutionsRecord;
 use crate::files::{
     append_to, check_schema, each_line, each_raw_line, io_error, malformed, read_bounded,
     read_lines, read_whole, to_line, unreadable, write_lines, write_whole,
@@ -36,6 +37,8 @@ pub struct RunSet {
     pub runs: Vec<RunRecord>,
     /// Records of the extra pairs that show each pure profile, in the order they were written.
     pub sensitivity: Vec<RunRecord>,
+    /// What many executions of one step take of one host, where that was measured.
+    pub executions: Vec<ExecutionsRecord>,
     /// Torn last lines.
     pub torn: Vec<TornLine>,
     /// What tokens cost, where a price table was given.
@@ -54,10 +57,22 @@ pub struct RunFolder {
     sensitivity: File,
 }
 
+/// The plan; written before anything else.
+pub const MANIFEST_FILE: &str = MANIFEST;
+/// Records of planned runs.
+pub const RUNS_FILE: &str = RUNS;
+/// Records of runs that the harness failed and that were run once more; there when there are some.
+pub const RETRIED_FILE: &str = RETRIED;
+/// Files that are appended to and never changed, each before the one whose lines are written earlier: whoever reads them
+/// in this order finds the calls of every run that it found.
+pub const APPENDED_FILES: [&str; 4] = [RUNS, SENSITIVITY, RETRIED, CALLS];
+
 const MANIFEST: &str = "manifest.json";
 pub(crate) const RUNS: &str = "runs.jsonl";
 pub(crate) const CALLS: &str = "calls.jsonl";
 pub(crate) const SENSITIVITY: &str = "sensitivity.jsonl";
+pub(crate) const RETRIED: &str = "retried.jsonl";
+const EXECUTIONS: &str = "executions.jsonl";
 const BLESSING: &str = "baseline.json";
 const PRICES: &str = "prices.toml";
 
@@ -78,11 +93,13 @@ impl RunFolder {
         let runs = append_to(&path.join(RUNS))?;
         // Where the file system has no locks, an onlooker takes the folder for an unfinished one.
         drop(runs.lock());
+        let calls = append_to(&path.join(CALLS))?;
+        let sensitivity = append_to(&path.join(SENSITIVITY))?;
         write_whole(&path, MANIFEST, text.as_bytes())?;
         Ok(Self {
             runs,
-            calls: append_to(&path.join(CALLS))?,
-            sensitivity: append_to(&path.join(SENSITIVITY))?,
+            calls,
+            sensitivity,
             path,
         })
     }
@@ -189,6 +206,15 @@ impl RunFolder {
     /// no planned run, and when two records of one run differ.
     pub fn read(folder: &Path) -> Result<RunSet, FolderError> {
         let manifest = read_manifest(folder)?;
+        let blessing = Self::read_blessing(folder)?;
+        // The accepted run is kept without its calls.
+        let is_kept_so = |file| blessing.is_some() && file == CALLS;
+        for file in [RUNS, CALLS, SENSITIVITY] {
+            let path = folder.join(file);
+            if !is_kept_so(file) && fs::symlink_metadata(&path).is_err() {
+                return Err(FolderError::Missing { path });
+            }
+        }
         let mut torn = Vec::new();
         let planned: HashMap<&str, usize> = manifest
             .plan
@@ -219,7 +245,7 @@ impl RunFolder {
             }
         }
         let runs: Vec<RunRecord> = slots.into_iter().flatten().collect();
-        match Self::read_blessing(folder)? {
+        match blessing {
             Some(blessing) if !folder.join(CALLS).exists() => {
                 if blessing.records_digest != records_digest(folder)? {
                     return Err(FolderError::NotBlessed { path });
@@ -231,10 +257,15 @@ impl RunFolder {
             .into_iter()
             .map(|(_, record)| record)
             .collect();
+        let executions = read_lines(folder, EXECUTIONS, &mut torn)?
+            .into_iter()
+            .map(|(_, record)| record)
+            .collect();
         Ok(RunSet {
             manifest,
             runs,
             sensitivity,
+            executions,
             torn,
             prices: read_prices(folder)?,
         })
@@ -334,6 +365,19 @@ impl RunFolder {
     /// As [`RunFolder::write_derived`].
     pub fn write_prices(folder: &Path, prices: &Prices) -> Result<(), FolderError> {
         write_whole(folder, PRICES, prices.text().as_bytes())
+    }
+
+    /// Puts what many executions take of one host into a folder, in the place of what it has of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::write_derived`].
+    pub fn write_executions(
+        folder: &Path,
+        records: &[ExecutionsRecord],
+    ) -> Result<(), FolderError> {
+        let lines: String = records.iter().map(|one| to_line(one) + "\n").collect();
+        write_whole(folder, EXECUTIONS, lines.as_bytes())
     }
 
     /// Writes `runs.csv` beside the records.

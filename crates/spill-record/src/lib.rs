@@ -16,6 +16,7 @@ mod baseline;
 mod call;
 mod csv_table;
 mod error;
+mod executions;
 mod files;
 mod folder;
 mod hash;
@@ -36,13 +37,16 @@ pub use baseline::Blessing;
 pub use call::{CallRecord, ContextBytes, PromptTokens, ToolCallRecord, ToolResultForm};
 pub use csv_table::{MEASURED_COLUMNS, OPTIONAL_COLUMNS, RUN_COLUMNS, runs_csv};
 pub use error::FolderError;
-pub use folder::{RunFolder, RunSet, TornLine};
+pub use executions::{DEFAULT_MEMORY_LIMIT_BYTES, ExecutionsRecord};
+pub use folder::{
+    APPENDED_FILES, MANIFEST_FILE, RETRIED_FILE, RUNS_FILE, RunFolder, RunSet, TornLine,
+};
 pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{
-    ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, Host, InputRecord,
-    LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint, RulesRecord,
-    Stage, Versions,
+    ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, FolderKind, Host,
+    InputRecord, LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint,
+    RulesRecord, Stage, Versions,
 };
 pub use merge::{Difference, MergeError, Merged, merge};
 pub use prices::{Cost, ModelPrices, Money, Price, Prices};

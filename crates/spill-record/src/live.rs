@@ -51,6 +51,7 @@ impl LiveFolder {
                 manifest,
                 runs: Vec::new(),
                 sensitivity: Vec::new(),
+                executions: Vec::new(),
                 torn: Vec::new(),
                 prices: None,
             },

@@ -28,6 +28,23 @@ pub enum Mode {
     Live,
 }
 
+/// What a run folder was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FolderKind {
+    /// To be judged: candidates against the shipped default.
+    #[default]
+    Acceptance,
+    /// To be read as curves: settings against cost and quality. None of them is what ships, and nothing is judged.
+    Sweep,
+}
+
+impl FolderKind {
+    fn is_acceptance(&self) -> bool {
+        *self == Self::Acceptance
+    }
+}
+
 /// What a configuration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -301,6 +318,9 @@ pub struct Manifest {
     pub stage: Stage,
     /// Simulated or live.
     pub mode: Mode,
+    /// What the folder was made for; an acceptance where it does not say.
+    #[serde(default, skip_serializing_if = "FolderKind::is_acceptance")]
+    pub kind: FolderKind,
     /// The subject's name: `built-in`, or the path that was given.
     pub subject: String,
     /// The seed from which all others are derived.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::call::CallRecord;
 use crate::error::FolderError;
+use crate::files::io_error;
 use crate::folder::{RunFolder, RunSet};
+use crate::live::LiveFolder;
 use crate::manifest::Manifest;
 use crate::run::{Outcome, RunRecord};
 
@@ -35,9 +37,9 @@ pub enum MergeError {
         .0.first.display(), .0.other.display(), .0.what, .0.first_value, .0.other_value
     )]
     Unlike(Box<Difference>),
-    /// An earlier merge of these shards, whole or cut short.
+    /// An earlier merge of these shards.
     #[error(
-        "{path} is there already, from an earlier merge (remove it, or name another folder with --out)"
+        "{path} is there already, from an earlier merge (judge it with `spillgate judge`, remove it, or name another folder with --out)"
     )]
     There {
         /// The folder.
@@ -159,15 +161,43 @@ pub fn merge(folders: &[PathBuf], reports: &Path) -> Result<Merged, MergeError> 
     if path.exists() {
         return Err(MergeError::There { path });
     }
-    let written = write(reports, &manifest, first, &runs, extra, calls);
-    if written.is_err() {
-        // A half-written folder would be taken for a run that lacks records.
-        drop(std::fs::remove_dir_all(&path));
-    }
+    // Under another name until it is whole: a half-written folder would be taken for a run that lacks records.
+    let staging = Staging::begin(reports, &manifest.acceptance_id)?;
+    let written = write(&staging.path, &manifest, first, &runs, extra, calls)?;
+    std::fs::rename(&written, &path).map_err(|source| io_error("make folder", &path, source))?;
     Ok(Merged {
-        folder: written?,
+        folder: path,
         notes,
     })
+}
+
+/// A folder that no reader looks into; it goes with this. What a killed merge left of it is removed by the next.
+struct Staging {
+    path: PathBuf,
+}
+
+impl Staging {
+    fn begin(reports: &Path, id: &str) -> Result<Self, FolderError> {
+        let path = reports.join(format!(".merging-{id}"));
+        let fail = |source| io_error("make folder", &path, source);
+        if path.exists() {
+            let busy =
+                LiveFolder::open(&path.join(id)).is_ok_and(|folder| folder.is_being_written());
+            if busy {
+                return Err(FolderError::Busy { path });
+            }
+            std::fs::remove_dir_all(&path).map_err(fail)?;
+        }
+        std::fs::create_dir_all(&path).map_err(fail)?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What cannot be removed is removed by the next merge.
+        drop(std::fs::remove_dir_all(&self.path));
+    }
 }
 
 /// Writes the joined folder, and returns its path.

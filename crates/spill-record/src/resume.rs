@@ -7,11 +7,8 @@ use std::path::Path;
 
 use crate::error::FolderError;
 use crate::files::{append_to, each_raw_line, io_error, malformed, to_line, write_lines};
-use crate::folder::{CALLS, RUNS, RunFolder, RunSet, SENSITIVITY, read_manifest};
+use crate::folder::{CALLS, RETRIED, RUNS, RunFolder, RunSet, SENSITIVITY, read_manifest};
 use crate::run::{Outcome, RunRecord};
-
-/// Records of runs that the harness failed and that were run once more.
-const RETRIED: &str = "retried.jsonl";
 
 /// Files that are derived from the records of an acceptance or a sweep.
 const DERIVED: [&str; 11] = [

@@ -234,8 +234,16 @@ pub struct RunRecord {
     pub reread_bytes: Option<u64>,
     /// Bytes that the store held when it was fullest (*step*).
     pub store_peak_bytes: Option<u64>,
-    /// Peak resident memory of the subject (measured).
+    /// Peak memory of the subject: of its process, or of its tree of processes (measured).
     pub peak_rss_bytes: Option<u64>,
+    /// The largest sample of the resident memory of a tree of processes, pages that several share counted
+    /// once: its peak is at least this. Only where nothing tells the peak itself (measured).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_memory_bytes: Option<u64>,
+    /// Which measure of memory was in force; null where there was none, and in folders from before it was
+    /// recorded.
+    #[serde(default)]
+    pub memory_check: Option<String>,
     /// Size of the status report: the JSON of `toolsCalled` and the final answer (*step*).
     pub body_bytes: Option<u64>,
     /// Facts that the answer should contain.
@@ -300,6 +308,7 @@ impl RunRecord {
             process_ms: None,
             cpu_ms: None,
             peak_rss_bytes: None,
+            sampled_memory_bytes: None,
             ..self.clone()
         }
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::baseline::Blessing;
 use crate::call::CallRecord;
+use crate::executions::ExecutionsRecord;
 use crate::manifest::Manifest;
 use crate::replay::{ProblemRecord, ReplayRecord, SessionRecord};
 use crate::run::RunRecord;
@@ -27,9 +28,10 @@ pub fn schema_text<T: JsonSchema>(title: &str) -> String {
 
 /// The schemas of the run folder's own files: the name that each is published under, and its text.
 ///
-/// `run` is one line of `runs.jsonl` or `sensitivity.jsonl`, `call` one line of `calls.jsonl`.
+/// `run` is one line of `runs.jsonl` or `sensitivity.jsonl`, `call` one line of `calls.jsonl`,
+/// `executions` one line of `executions.jsonl`.
 #[must_use]
-pub fn record_schemas() -> [(&'static str, String); 4] {
+pub fn record_schemas() -> [(&'static str, String); 5] {
     [
         (
             "manifest.schema.json",
@@ -42,6 +44,10 @@ pub fn record_schemas() -> [(&'static str, String); 4] {
         (
             "call.schema.json",
             schema_text::<CallRecord>("a line of calls.jsonl"),
+        ),
+        (
+            "executions.schema.json",
+            schema_text::<ExecutionsRecord>("a line of executions.jsonl"),
         ),
         (
             "baseline.schema.json",

@@ -1,4 +1,4 @@
-/// Reads a size in bytes: `131072`, `128KiB` or `1MiB`; `None` for anything else.
+/// Reads a size in bytes: `131072`, `128KiB`, `1MiB` or `2GiB`; `None` for anything else.
 ///
 /// Spaces around it are allowed, signs, fractions and other units are not.
 #[must_use]
@@ -8,6 +8,8 @@ pub fn parse_size(text: &str) -> Option<u64> {
         (digits, 1024)
     } else if let Some(digits) = text.strip_suffix("MiB") {
         (digits, 1024 * 1024)
+    } else if let Some(digits) = text.strip_suffix("GiB") {
+        (digits, 1024 * 1024 * 1024)
     } else {
         (text, 1)
     };
@@ -31,6 +33,8 @@ mod tests {
         check_size("131072", Some(131_072));
         check_size("128KiB", Some(131_072));
         check_size(" 1MiB ", Some(1_048_576));
+        check_size("2GiB", Some(2_147_483_648));
+        check_size("17179869184GiB", None);
         check_size("18446744073709551615", Some(u64::MAX));
         check_size("18446744073709551616", None);
         check_size("18446744073709551615KiB", None);

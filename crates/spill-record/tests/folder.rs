@@ -10,9 +10,9 @@ use std::path::Path;
 
 use spill_record::{
     Blessing, CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
-    FolderError, Host, LiveFolder, MEASURED_COLUMNS, Manifest, Mode, Outcome, PlanRecord,
-    PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA, Stage,
-    Versions, runs_csv,
+    FolderError, FolderKind, Host, LiveFolder, MEASURED_COLUMNS, Manifest, Mode, Outcome,
+    PlanRecord, PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA,
+    Stage, Versions, runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -36,6 +36,7 @@ fn manifest() -> Manifest {
         plan_hash: "0123456789abcdef".to_owned(),
         stage: Stage::Full,
         mode: Mode::Simulated,
+        kind: FolderKind::Acceptance,
         subject: "built-in".to_owned(),
         base_seed: 1,
         versions: Versions {
@@ -153,6 +154,8 @@ fn run(run_id: &str) -> RunRecord {
         error: None,
         same_as: None,
         kept_files: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
     }
 }
 
@@ -424,10 +427,18 @@ fn a_run_whose_calls_say_otherwise_is_refused() {
     );
     fs::write(&runs, text).unwrap();
     fs::remove_file(path.join("calls.jsonl")).unwrap();
+    fs::write(path.join("calls.jsonl"), "").unwrap();
     assert!(matches!(
         RunFolder::read(&path),
         Err(FolderError::CallsDisagree { .. })
     ));
+    for name in ["calls.jsonl", "sensitivity.jsonl", "runs.jsonl"] {
+        let held = fs::read(path.join(name)).unwrap();
+        fs::remove_file(path.join(name)).unwrap();
+        let error = RunFolder::read(&path).unwrap_err();
+        assert!(matches!(error, FolderError::Missing { .. }), "{error}");
+        fs::write(path.join(name), held).unwrap();
+    }
 }
 
 fn blessing() -> Blessing {

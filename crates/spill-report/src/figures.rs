@@ -306,12 +306,20 @@ fn iterations(lines: &[Line<'_>]) -> Figure {
 }
 
 fn memory(lines: &[Line<'_>]) -> Figure {
-    let pick = |r: &RunRecord| r.peak_rss_bytes;
+    let pick = memory_of;
+    let sampled = lines.iter().any(|line| {
+        let mut records = line.cell.records().iter();
+        records.any(|run| run.sampled_memory_bytes.is_some())
+    });
+    let how = if sampled {
+        " Nothing tells the peak of its tree of processes here: these are the largest of its samples, and lower bounds."
+    } else {
+        ""
+    };
     Figure {
         id: "memory",
         title: "Peak memory",
-        note: "Peak resident memory of the subject's process; median over finished runs."
-            .to_owned(),
+        note: format!("Peak resident memory of the subject; median over finished runs.{how}"),
         measured: true,
         chart: Some(chart(
             lines,
@@ -585,6 +593,21 @@ fn trimmed(value: f64) -> String {
     } else {
         text
     }
+}
+
+/// The peak of a run's memory, or what it is at least.
+pub(crate) fn memory_of(run: &RunRecord) -> Option<u64> {
+    run.peak_rss_bytes.or(run.sampled_memory_bytes)
+}
+
+/// The same in words, which tell a lower bound from a peak; without the unit.
+pub(crate) fn memory_words(run: &RunRecord) -> Option<String> {
+    let mark = if run.peak_rss_bytes.is_some() {
+        ""
+    } else {
+        "≥ "
+    };
+    memory_of(run).map(|bytes| format!("{mark}{:.1}", bytes as f64 / 1_048_576.0))
 }
 
 pub(crate) fn mebibytes(bytes: f64) -> String {

@@ -31,6 +31,7 @@ mod figures;
 mod inline_share;
 mod measure;
 mod money;
+mod on_one_host;
 mod runs;
 mod table;
 mod worst;

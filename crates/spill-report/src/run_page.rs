@@ -2,7 +2,7 @@ use serde::Serialize;
 use spill_record::{CallRecord, RunRecord, RunSet};
 use spill_verdict::{grouped, percent, plain};
 
-use crate::figures::{NOTHING, mebibytes};
+use crate::figures::{NOTHING, memory_words};
 use crate::html::html;
 use crate::timeline::{Timeline, timeline};
 use crate::timelines::run_words;
@@ -148,7 +148,10 @@ fn figures(arms: &[&RunRecord]) -> Vec<Figure> {
         row("process, ms", true, &|run| millis(run.process_ms)),
         row("processor time, ms", true, &|run| millis(run.cpu_ms)),
         row("peak memory", true, &|run| {
-            run.peak_rss_bytes.map(|bytes| mebibytes(bytes as f64))
+            memory_words(run).map(|words| match &run.memory_check {
+                Some(check) => format!("{words} MiB ({})", plain(check)),
+                None => format!("{words} MiB"),
+            })
         }),
     ]
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use spill_record::{Outcome, RunRecord, RunSet};
 use spill_verdict::{Verdict, counted_records, grouped, percent, plain};
 
-use crate::figures::NOTHING;
+use crate::figures::{NOTHING, memory_words};
 use crate::pairs::place;
 
 /// Runs that a report lists; beyond that it lists those that are evidence or did not succeed.
@@ -144,10 +144,7 @@ fn row(anchor: String, run: &RunRecord, timeline: Option<String>) -> RunRow {
             .duration_ms
             .filter(|ms| ms.is_finite())
             .map_or_else(|| NOTHING.to_owned(), |ms| format!("{ms:.1}")),
-        memory: run.peak_rss_bytes.map_or_else(
-            || NOTHING.to_owned(),
-            |bytes| format!("{:.1}", bytes as f64 / 1_048_576.0),
-        ),
+        memory: memory_words(run).unwrap_or_else(|| NOTHING.to_owned()),
         remark: remarks.join("; "),
         timeline,
     }

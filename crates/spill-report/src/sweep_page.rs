@@ -23,7 +23,7 @@ const WIDTH: u16 = 80;
 const CURVES: usize = 6;
 const SIZE: (u32, u32) = (720, 260);
 const LEFT: f64 = 56.0;
-const RIGHT: f64 = 700.0;
+const RIGHT: f64 = 660.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 226.0;
 
@@ -259,7 +259,7 @@ fn draw(curves: &[SweepCurve]) -> String {
         id: "chart-sweep",
         title: "Input tokens over the control's, by threshold",
         description: "A line for each input: median input tokens of a run over those with nothing \
-                      stored, at each threshold. The dashed line is the control. The tables below \
+                      stored, at each threshold. The dashed line is the control, at 1. The tables below \
                       have the same figures.",
         size: SIZE,
     };
@@ -295,6 +295,8 @@ fn draw(curves: &[SweepCurve]) -> String {
             Ink::Limit,
             1,
         );
+        let beside = (units(RIGHT) + 6, up(1.0));
+        sheet.text(beside, "control", 11.0, Ink::Text, Side::RightOf);
         let mut thresholds: Vec<u64> = curves
             .iter()
             .flat_map(|curve| &curve.points)
@@ -302,6 +304,10 @@ fn draw(curves: &[SweepCurve]) -> String {
             .collect();
         thresholds.sort_unstable();
         thresholds.dedup();
+        for bytes in &thresholds {
+            let x = across(*bytes as f64);
+            sheet.line((x, units(BOTTOM)), (x, units(BOTTOM) + 5), Ink::Text, 1);
+        }
         // Labels stand apart from each other.
         let every = thresholds.len().div_ceil(10).max(1);
         for bytes in thresholds.iter().step_by(every) {

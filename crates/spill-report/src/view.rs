@@ -12,6 +12,7 @@ use crate::figures::{Figure, figures};
 use crate::forest::forest;
 use crate::grid::{Badge, GridRow, badge, grid_row};
 use crate::inline_share::inline_share;
+use crate::on_one_host::{OnOneHost, on_one_host};
 use crate::pairs::versus;
 use crate::render::Context;
 use crate::rule_tables::{RuleSection, Shown, rule_section};
@@ -49,6 +50,7 @@ pub(crate) struct Page {
     figures: Vec<Figure>,
     endings: Table,
     inline: Option<InlinePart>,
+    host: Option<OnOneHost>,
     timelines: Vec<TimelinePart>,
     configurations: Vec<[String; 6]>,
     inputs: Vec<[String; 6]>,
@@ -161,6 +163,7 @@ pub(crate) fn page(
             table: part.table,
             inputs: part.inputs,
         }),
+        host: on_one_host(set),
         timelines,
         configurations: configurations(set),
         inputs: inputs(set),

@@ -15,11 +15,19 @@ use crate::call_record::call_record;
 use crate::execute::FinishedRun;
 use crate::expected::Expected;
 use crate::foreign::Told;
+use crate::launcher::LaunchReport;
 use crate::process::Finished;
 use crate::score::{Score, score};
 use crate::servers_alone;
 use crate::step_result::StepResult;
 use crate::watch::{CONFINED_LEAK_CHECK, LEAK_CHECK, LEAK_CHECK_ALONE, Traces};
+
+/// Where `peak_rss_bytes` of a subject of one process comes from.
+const MEMORY_CHECK: &str = "largest process";
+/// Where that of a process tree comes from.
+const MEMORY_CHECK_CGROUP: &str = "cgroup memory.peak";
+/// Where `sampled_memory_bytes` comes from.
+const MEMORY_CHECK_SAMPLED: &str = "samples of the process tree, a lower bound";
 
 /// What a run is known by before it starts.
 pub(crate) struct Identity<'a> {
@@ -85,11 +93,7 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
     if let Some(finished) = &seen.finished {
         record.process_ms = Some(finished.wall.as_secs_f64() * 1000.0);
         if let Some(report) = &finished.report {
-            // What the kernel tells of waited-for children is the largest of them, not their tree.
-            record.peak_rss_bytes = match identity.witness {
-                Witness::StepResult => Some(report.peak_rss_bytes),
-                Witness::ServersAlone { .. } => None,
-            };
+            fill_memory(&mut record, identity.witness, report);
             record.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
             if report.confined {
                 CONFINED_LEAK_CHECK.clone_into(&mut record.leak_check);
@@ -155,6 +159,27 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         record.quality = None;
     }
     FinishedRun { record, calls }
+}
+
+/// What the kernel tells of waited-for children is the largest of them: enough for a subject of one
+/// process, and nothing of a tree.
+fn fill_memory(record: &mut RunRecord, witness: Witness, report: &LaunchReport) {
+    let check = match (witness, report.tree) {
+        (Witness::StepResult, _) => {
+            record.peak_rss_bytes = Some(report.peak_rss_bytes);
+            MEMORY_CHECK
+        }
+        (Witness::ServersAlone { .. }, Some(tree)) if tree.cgroup_peak_bytes.is_some() => {
+            record.peak_rss_bytes = tree.cgroup_peak_bytes;
+            MEMORY_CHECK_CGROUP
+        }
+        (Witness::ServersAlone { .. }, Some(tree)) if tree.sampled_bytes.is_some() => {
+            record.sampled_memory_bytes = tree.sampled_bytes;
+            MEMORY_CHECK_SAMPLED
+        }
+        (Witness::ServersAlone { .. }, _) => return,
+    };
+    record.memory_check = Some(check.to_owned());
 }
 
 fn end(record: &mut RunRecord, outcome: Outcome, reason: EndReason, error: Option<String>) {
@@ -225,6 +250,8 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         reread_bytes: None,
         store_peak_bytes: None,
         peak_rss_bytes: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
         body_bytes: None,
         facts_expected: None,
         facts_found: None,

@@ -1,79 +1,30 @@
 //! Executes a plan: workers take pairs, each run is one process.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
 use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, digest_parts};
 use spill_scenario::{
-    AnswerRule, FaultKind, ForeignSubject, ModelSpec, Plan, PlannedFault, Profile, Scenario,
-    ServedInput,
+    AnswerRule, FaultKind, ModelSpec, Plan, PlannedFault, Profile, Scenario, ServedInput,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::assemble::{Identity, ProcessEnd, Seen, Witness, assemble};
+use crate::ended::{end_of, foreign_end};
 use crate::expected::Expected;
-use crate::foreign::{self, Addresses, Told};
+use crate::foreign::{self, Addresses};
+use crate::job;
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
-use crate::step_result;
+use crate::subject::Subject;
+use crate::tree_memory::TreeMemory;
 use crate::watch::{Own, State, Watch};
-
-/// The agent under test.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Subject {
-    /// `spillgate step`.
-    BuiltIn,
-    /// A command that takes `step`'s arguments and environment and prints a step result.
-    Command {
-        /// Its name in records.
-        name: String,
-        /// The program and its first arguments; those of `step` follow.
-        command: Vec<OsString>,
-    },
-    /// Any agent, as its file describes it; it says nothing about itself.
-    Foreign(Foreign),
-}
-
-/// An agent that nobody here wrote, found on this machine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Foreign {
-    /// What its file says.
-    pub subject: Arc<ForeignSubject>,
-    /// Its program.
-    pub program: PathBuf,
-    /// The caller's search path for programs.
-    pub search_path: OsString,
-}
-
-impl Subject {
-    /// The subject's name in records.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::BuiltIn => "built-in".to_owned(),
-            Self::Command { name, .. } => name.clone(),
-            Self::Foreign(foreign) => foreign.subject.name.clone(),
-        }
-    }
-
-    /// The command line of one step or question to it; a foreign subject takes no such arguments.
-    pub(crate) fn command(&self, spillgate: &Path, arguments: &[OsString]) -> Vec<OsString> {
-        let mut command = match self {
-            Self::BuiltIn => vec![spillgate.into(), "step".into()],
-            Self::Command { command, .. } => command.clone(),
-            Self::Foreign(foreign) => return vec![foreign.program.clone().into()],
-        };
-        command.extend_from_slice(arguments);
-        command
-    }
-}
 
 /// How a plan is executed; none of it changes what is recorded, measured columns apart.
 #[derive(Clone, Debug)]
@@ -86,6 +37,8 @@ pub struct Options {
     pub jobs: usize,
     /// An existing folder for the runs' own folders.
     pub temp: PathBuf,
+    /// A cgroup of version 2 below which the process tree of a foreign subject may have its own.
+    pub cgroup: Option<PathBuf>,
 }
 
 /// The plan could not be executed to its end.
@@ -117,8 +70,8 @@ pub type Sink<'a> =
 
 /// The mock servers and everything that is prepared once for all runs of a plan.
 pub struct Harness {
-    shared: Arc<Shared>,
-    llm: Arc<LlmServer>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) llm: Arc<LlmServer>,
 }
 
 impl Harness {
@@ -211,7 +164,7 @@ pub fn pairs_of(runs: impl IntoIterator<Item = PlannedRun>) -> Vec<Vec<PlannedRu
     pairs
 }
 
-fn any_port() -> SocketAddr {
+pub(crate) fn any_port() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
@@ -222,20 +175,20 @@ async fn forward_stop(mut stop: watch::Receiver<bool>, halt: watch::Sender<bool>
 }
 
 /// What all workers read.
-struct Shared {
-    plan: Arc<Plan>,
-    registry: Arc<Registry>,
+pub(crate) struct Shared {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) registry: Arc<Registry>,
     /// By scenario and input.
-    inputs: HashMap<(String, String), PreparedInput>,
-    models: HashMap<String, Arc<ModelSpec>>,
+    pub(crate) inputs: HashMap<(String, String), PreparedInput>,
+    pub(crate) models: HashMap<String, Arc<ModelSpec>>,
     environments: HashMap<String, std::collections::BTreeMap<String, String>>,
-    options: Options,
+    pub(crate) options: Options,
 }
 
-struct PreparedInput {
+pub(crate) struct PreparedInput {
     /// Position in the plan record's inputs.
     index: usize,
-    served: Arc<ServedInput>,
+    pub(crate) served: Arc<ServedInput>,
     needles: Needles,
 }
 
@@ -281,7 +234,7 @@ impl Shared {
         }
     }
 
-    fn scenario(&self, name: &str) -> &Scenario {
+    pub(crate) fn scenario(&self, name: &str) -> &Scenario {
         self.plan
             .scenarios
             .iter()
@@ -446,7 +399,9 @@ impl Worker {
         match &options.subject {
             Subject::BuiltIn | Subject::Command { .. } => {
                 let job = dirs.harness_file("job.json");
-                std::fs::write(&job, self.job(planned, scenario, tools_url))?;
+                let llm_url = self.llm.base_url(&planned.run_id);
+                let text = job::job(scenario, &planned.run_id, &llm_url, tools_url).to_string();
+                std::fs::write(&job, text)?;
                 let state = if process::declares_state(env) {
                     State::Declared
                 } else {
@@ -459,6 +414,7 @@ impl Worker {
                         .command(&options.spillgate, &["--job".into(), job.into()]),
                     env: process::filled(env, dirs, planned.seed),
                     confined: options.subject == Subject::BuiltIn,
+                    tree_memory: TreeMemory::Not,
                     timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
                 };
                 Ok(Prepared {
@@ -485,6 +441,10 @@ impl Worker {
                     command: start.command,
                     env: start.env,
                     confined: false,
+                    tree_memory: match &options.cgroup {
+                        Some(parent) => TreeMemory::Group(parent.clone()),
+                        None => TreeMemory::Sampled,
+                    },
                     timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
                 };
                 Ok(Prepared {
@@ -494,27 +454,6 @@ impl Worker {
                 })
             }
         }
-    }
-
-    fn job(&self, planned: &PlannedRun, scenario: &Scenario, tools_url: &str) -> Vec<u8> {
-        let mut job = serde_json::json!({
-            "stepId": scenario.name,
-            "model": scenario.model.name,
-            "system": scenario.system,
-            "prompt": scenario.prompt,
-            "llmUrl": self.llm.base_url(&planned.run_id),
-            "mcpUrl": tools_url,
-            "apiKey": planned.run_id,
-            "iterationLimit": scenario.limits.iteration_limit,
-            "stepTimeoutMs": scenario.limits.step_timeout_ms,
-        });
-        if let Some(most) = scenario.limits.max_retries {
-            job["maxRetries"] = most.into();
-        }
-        if let Some(base) = scenario.limits.retry_base_ms {
-            job["retryBaseMs"] = base.into();
-        }
-        job.to_string().into_bytes()
     }
 }
 
@@ -541,65 +480,4 @@ fn spoils_tools(faults: &[PlannedFault]) -> bool {
         FaultKind::Llm(_) => false,
         FaultKind::Tools(_) => true,
     })
-}
-
-/// Reads how a foreign subject's process that ended on its own did: it has no codes of ours.
-fn foreign_end(rule: &AnswerRule, finished: &Finished, dirs: &RunDirs) -> ProcessEnd {
-    let Some(report) = &finished.report else {
-        return no_report(finished);
-    };
-    let how = match (report.exit_code, report.signal) {
-        (Some(0), _) => return ProcessEnd::Told(foreign::told(rule, &finished.stdout, dirs)),
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "an unknown status".to_owned(),
-    };
-    ProcessEnd::Told(Told::Ended(format!("the subject ended with {how}")))
-}
-
-/// The launcher did not do its work.
-fn no_report(finished: &Finished) -> ProcessEnd {
-    let said = last_line(&finished.stderr);
-    let why = format!("the launcher left no report: {said}");
-    ProcessEnd::Harness(EndReason::LaunchFailed, why)
-}
-
-/// Reads how a process that ended on its own did.
-fn end_of(finished: &Finished) -> ProcessEnd {
-    let Some(report) = &finished.report else {
-        return no_report(finished);
-    };
-    match (report.exit_code, step_result::parse(&finished.stdout)) {
-        (Some(0), Ok(result)) => ProcessEnd::Reported(Box::new(result)),
-        (Some(2), _) => {
-            let why = "the subject refused its settings or its job (exit code 2)".to_owned();
-            ProcessEnd::Subject(EndReason::BadSettings, why)
-        }
-        (Some(code), Ok(_)) => {
-            let why = format!("the subject printed a step result and ended with exit code {code}");
-            ProcessEnd::Subject(EndReason::Crashed, why)
-        }
-        (code, Err(why)) => {
-            let how = match (code, report.signal) {
-                (Some(code), _) => format!("exit code {code}"),
-                (None, Some(signal)) => format!("signal {signal}"),
-                (None, None) => "an unknown status".to_owned(),
-            };
-            ProcessEnd::Subject(EndReason::Crashed, format!("{why}; it ended with {how}"))
-        }
-        (None, Ok(_)) => {
-            let why = "the subject printed a step result and was ended by a signal".to_owned();
-            ProcessEnd::Subject(EndReason::Crashed, why)
-        }
-    }
-}
-
-/// The launcher's own words: its message, if it could not start the subject.
-fn last_line(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let line = text
-        .lines()
-        .rev()
-        .find(|line| line.starts_with("spillgate launch:"));
-    line.unwrap_or("it was ended from outside").to_owned()
 }

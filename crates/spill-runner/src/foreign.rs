@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 use spill_scenario::{AnswerRule, OwnPlace, Scenario, Slot, Template};
 
-use crate::execute::Foreign;
 use crate::process::{RunDirs, folder_name};
+use crate::subject::Foreign;
 
 /// An answer file larger than this is not read.
 const ANSWER_BYTES: u64 = 64 << 20;

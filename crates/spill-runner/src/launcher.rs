@@ -20,6 +20,11 @@ use serde::{Deserialize, Serialize};
 use crate::confine::confine;
 use crate::rss::peak_rss_bytes;
 use crate::tree;
+use crate::tree_memory::{Meter, TreeFigures, TreeMemory};
+
+/// What helps where the runs' own folders cannot be made or written.
+pub(crate) const TEMP_WAY_OUT: &str =
+    "free space there, or set TMPDIR to a folder that can be written and has some";
 
 /// What the launcher saw of the subject's process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +40,9 @@ pub struct LaunchReport {
     /// Whether the kernel kept the process from writing anywhere but in the folders that were named.
     #[serde(default)]
     pub confined: bool,
+    /// Memory of the whole tree of processes, where that was asked for.
+    #[serde(default)]
+    pub tree: Option<TreeFigures>,
 }
 
 /// Starts `command`, waits for it, and writes a [`LaunchReport`] as JSON to `report`.
@@ -44,12 +52,18 @@ pub struct LaunchReport {
 /// process group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
 ///
 /// With `writable`, the child may write below these folders and nowhere else, where the kernel has
-/// Landlock; the report says whether it was so.
+/// Landlock; the report says whether it was so. `tree_memory` says how the memory of the whole tree is
+/// measured; that of the largest process always is.
 ///
 /// # Errors
 ///
 /// Fails when the command cannot be started or the report cannot be written.
-pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString]) -> io::Result<()> {
+pub fn launch(
+    report: &Path,
+    writable: Option<&[PathBuf]>,
+    tree_memory: &TreeMemory,
+    command: &[OsString],
+) -> io::Result<()> {
     let [program, arguments @ ..] = command else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -57,6 +71,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
         ));
     };
     tree::adopt()?;
+    let meter = Meter::start(tree_memory);
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -86,6 +101,7 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
         kill_group(group);
     });
     let status = child.wait()?;
+    let tree = meter.read();
     kill_group(group);
     tree::kill_rest();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
@@ -99,8 +115,17 @@ pub fn launch(report: &Path, writable: Option<&[PathBuf]>, command: &[OsString])
         peak_rss_bytes: peak_rss_bytes(usage.max_rss()),
         cpu_us: micros(usage.user_time()) + micros(usage.system_time()),
         confined,
+        tree,
     };
-    std::fs::write(report, serde_json::to_vec(&seen)?)
+    std::fs::write(report, serde_json::to_vec(&seen)?).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!(
+                "cannot write {}: {error} ({TEMP_WAY_OUT})",
+                report.display()
+            ),
+        )
+    })
 }
 
 fn kill_group(group: Pid) {

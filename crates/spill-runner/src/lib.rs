@@ -10,9 +10,12 @@
 mod assemble;
 mod call_record;
 mod confine;
+mod ended;
 mod execute;
+mod executions;
 mod expected;
 mod foreign;
+mod job;
 mod launcher;
 mod leaks;
 mod probe;
@@ -21,9 +24,13 @@ mod rss;
 mod score;
 mod servers_alone;
 mod step_result;
+mod subject;
 mod tree;
+mod tree_memory;
 mod watch;
 
-pub use execute::{FinishedRun, Foreign, Harness, Options, RunError, Sink, Subject, pairs_of};
+pub use execute::{FinishedRun, Harness, Options, RunError, Sink, pairs_of};
 pub use launcher::{LaunchReport, launch};
 pub use probe::{ProbeError, effective_settings};
+pub use subject::{Foreign, Subject};
+pub use tree_memory::{TreeFigures, TreeMemory};

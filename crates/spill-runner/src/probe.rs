@@ -7,15 +7,29 @@ use serde_json::Value;
 use spill_record::ConfigurationRecord;
 use tokio::sync::watch;
 
-use crate::execute::{Options, Subject};
+use crate::ended::last_line;
+use crate::execute::Options;
+use crate::launcher::TEMP_WAY_OUT;
 use crate::process::{self, Ended, Launch, RunDirs};
+use crate::subject::Subject;
+use crate::tree_memory::TreeMemory;
 
 /// A configuration that is not what it is labelled with.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The subject could not be asked.
-    #[error("the subject could not be asked for its settings: {0}")]
+    #[error("the subject could not be asked for its settings: {0} ({TEMP_WAY_OUT})")]
     Io(#[from] io::Error),
+    /// The launcher did not do its work: nothing is known of the subject.
+    #[error(
+        "configuration {configuration}: the subject could not be asked for its settings: {said}"
+    )]
+    Launcher {
+        /// The configuration.
+        configuration: String,
+        /// The launcher's own words.
+        said: String,
+    },
     /// The subject has no answer.
     #[error(
         "configuration {configuration}: `{subject} --print-settings` {problem} (a subject prints \
@@ -102,6 +116,7 @@ async fn ask(
         env: process::filled(&configuration.env, dirs, 0),
         confined: options.subject == Subject::BuiltIn,
         timeout: PROBE_TIMEOUT,
+        tree_memory: TreeMemory::Not,
     };
     let (_never, stop) = watch::channel(false);
     let finished = match process::run(dirs, launch, stop).await? {
@@ -118,7 +133,12 @@ async fn ask(
             return Err(no_answer(format!("ended with exit code {code}{said}")));
         }
         Some(None) => return Err(no_answer("was ended by a signal".to_owned())),
-        None => return Err(no_answer("could not be started".to_owned())),
+        None => {
+            return Err(ProbeError::Launcher {
+                configuration: configuration.name.clone(),
+                said: last_line(&finished.stderr),
+            });
+        }
     }
     let answer: Answer = serde_json::from_slice(&finished.stdout)
         .map_err(|error| no_answer(format!("did not print its settings: {error}")))?;

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, watch};
 use spill_scenario::{OwnFolder, OwnPlace, STATE_PLACEHOLDER};
 
 use crate::launcher::LaunchReport;
+use crate::tree_memory::{TreeMemory, leaf};
 
 /// The folders of one run. Those of the subject start empty and are watched and searched.
 #[derive(Debug)]
@@ -106,6 +107,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) timeout: Duration,
     /// Whether the kernel is to keep the process from writing anywhere but in its declared folders.
     pub(crate) confined: bool,
+    /// How the memory of the whole tree of processes is measured.
+    pub(crate) tree_memory: TreeMemory,
 }
 
 /// How a process ended.
@@ -147,6 +150,10 @@ pub(crate) async fn run(
     let started = Instant::now();
     let deadline = tokio::time::Instant::now() + launch.timeout;
     let mut child = spawn(dirs, &launch, &report_path)?;
+    let group = match (&launch.tree_memory, child.id()) {
+        (TreeMemory::Group(parent), Some(id)) => Some(leaf(parent, id)),
+        (TreeMemory::Not | TreeMemory::Sampled | TreeMemory::Group(_), _) => None,
+    };
     let leash = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output is piped");
     let stderr = child.stderr.take().expect("standard error is piped");
@@ -187,6 +194,10 @@ pub(crate) async fn run(
         why
     };
     let wall = started.elapsed();
+    if let Some(group) = group {
+        // Nobody is in it any more; it may never have been.
+        drop(fs::remove_dir(group));
+    }
     let report = fs::read(&report_path)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
@@ -204,6 +215,7 @@ fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child
         .arg("--report")
         .arg(report)
         .args(writable(dirs, launch))
+        .args(tree_flags(&launch.tree_memory))
         .arg("--")
         .args(&launch.command)
         .env_clear()
@@ -233,6 +245,15 @@ fn writable(dirs: &RunDirs, launch: &Launch<'_>) -> Vec<OsString> {
         .into_iter()
         .flat_map(|place| ["--writable".into(), place.into_os_string()])
         .collect()
+}
+
+/// The launcher's flags for the memory of the tree.
+fn tree_flags(tree_memory: &TreeMemory) -> Vec<OsString> {
+    match tree_memory {
+        TreeMemory::Not => Vec::new(),
+        TreeMemory::Sampled => vec!["--tree-memory".into()],
+        TreeMemory::Group(parent) => vec!["--cgroup".into(), parent.into()],
+    }
 }
 
 /// Appends a stream to `bytes` until its end; past the bound, says so and throws the rest away.

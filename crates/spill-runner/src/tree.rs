@@ -38,14 +38,34 @@ pub(crate) fn kill_rest() {
 
 /// Processes whose parent is `parent`.
 fn children_of(parent: Pid) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    numbers
-        .filter(|number: &i32| parent_of(*number) == Some(parent.as_raw()))
+    processes()
+        .filter(|number| parent_of(*number) == Some(parent.as_raw()))
         .map(Pid::from_raw)
         .collect()
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// All processes below `root`, children before their own.
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+    let parents: Vec<(i32, i32)> = processes()
+        .filter_map(|process| Some((process, parent_of(process)?)))
+        .collect();
+    let mut found = vec![root.as_raw()];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        let new: Vec<i32> = children
+            .map(|(process, _)| *process)
+            .filter(|process| !found.contains(process))
+            .collect();
+        found.extend(new);
+        next += 1;
+    }
+    found.into_iter().skip(1).map(Pid::from_raw).collect()
 }
 
 fn parent_of(process: i32) -> Option<i32> {

@@ -7,7 +7,7 @@ use crate::verdict::{
     Decision, Denominators, PlantedFault, ProfileCandidate, ProfileVerdict, VERDICT_SCHEMA, Verdict,
 };
 use crate::words::{counted, plain};
-use crate::{exit, identity, notes, planted};
+use crate::{executions, exit, identity, notes, planted};
 
 /// Judges a run folder: five rules on every input for every candidate, then the ladder.
 ///
@@ -47,6 +47,7 @@ pub(crate) fn verdict_of(set: &RunSet, self_test: Vec<PlantedFault>) -> Verdict 
     warnings.extend(identity.warnings);
     warnings.extend(notes::failing_controls(set));
     warnings.extend(notes::unjudged_quality(set));
+    warnings.extend(executions::notes(set));
     let mut verdict = Verdict {
         schema: VERDICT_SCHEMA,
         mode: manifest.mode,
@@ -103,7 +104,7 @@ fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
         problems.push("no run finished, so there is nothing to judge".to_owned());
     }
     let within = infrastructure as f64 <= plan.rules.infrastructure_budget * planned as f64;
-    if infrastructure > 0 && !within {
+    if !within {
         problems.push(format!(
             "{} of {planned} lost to the harness, more than the budget of {}",
             counted(infrastructure, "run"),

@@ -28,6 +28,7 @@ mod attainable;
 
 mod ladder;
 
+mod executions;
 mod identity;
 mod notes;
 
@@ -40,6 +41,8 @@ mod table;
 
 pub use attainable::attainable;
 mod replay;
+
+pub use executions::{EXECUTIONS_MEMORY_SLACK, control_of};
 
 pub use estimate::{median, ratio, share};
 pub use inventory::counted_records;
@@ -55,7 +58,7 @@ pub use rules::EVIDENCE_LIMIT;
 pub use standing::standing;
 pub use sweep::{
     Recommended, SWEEP_SCHEMA, Sweep, SweepCurve, SweepPoint, of_control, recommendation_line,
-    sweep, sweep_schema,
+    stored_nothing_line, sweep, sweep_schema,
 };
 pub use table::{deciding_number, terminal_table};
 pub use verdict::{

@@ -209,7 +209,8 @@ fn spoil(set: &mut RunSet, classes: &[Class], count: u32, alter: impl Fn(&mut Ru
             && run.configuration == *candidate
             && run.repetition < count
     });
-    runs.map(alter).count() > 0
+    runs.for_each(alter);
+    true
 }
 
 /// A plan of the control, the first candidate and one input of each class, under the same limits,
@@ -271,18 +272,19 @@ fn sound_set(set: &RunSet) -> Option<RunSet> {
         manifest,
         runs: records,
         sensitivity: Vec::new(),
+        executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
     })
 }
 
-/// `input` with facts that its author named, some of them at the end.
+/// `input` with facts that its author named, half of them at the end.
 fn with_facts(input: &InputRecord) -> InputRecord {
     let facts = (0..FACTS).map(|number| FactRecord {
         id: format!("fact-{number}"),
         carrier: input.input.clone(),
         carrier_bytes: input.largest_result_bytes,
-        place: Some(if number % 2 == 0 {
+        place: Some(if number < FACTS / 2 {
             FactPlace::Middle
         } else {
             FactPlace::End
@@ -356,6 +358,8 @@ fn sound_record(
         error: None,
         same_as: None,
         kept_files: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
         ..template.clone()
     };
     score(&mut record, u64::from(FACTS), u64::from(FACTS) / 2);
@@ -367,3 +371,6 @@ fn score(record: &mut RunRecord, found: u64, end_found: u64) {
     record.end_facts_found = Some(end_found);
     record.quality = crate::estimate::share(found, u64::from(FACTS));
 }
+
+#[cfg(test)]
+mod tests;

@@ -267,6 +267,19 @@ pub fn of_control(curve: &SweepCurve, point: &SweepPoint) -> Option<f64> {
     crate::estimate::ratio(point.input_tokens, Some(off))
 }
 
+/// Which settings stored nothing, in one line; `None` where each of them stored something. The control is none of them.
+#[must_use]
+pub fn stored_nothing_line(curve: &SweepCurve) -> Option<String> {
+    let settings = curve.points.iter().skip(1);
+    let nothing: Vec<String> = settings
+        .filter(|point| point.results_persisted == Some(0))
+        .map(|point| plain(&point.configuration))
+        .collect();
+    let place = crate::words::place(&curve.scenario, &curve.input);
+    (!nothing.is_empty())
+        .then(|| format!("{place}: stored nothing, as off: {}", nothing.join(", ")))
+}
+
 /// The recommendation in one line, such as `review/large: 32KiB: …`.
 #[must_use]
 pub fn recommendation_line(curve: &SweepCurve) -> String {

@@ -77,7 +77,7 @@ pub fn figure(value: f64) -> String {
         let text = format!("{value:.decimals$}");
         let trimmed = text.trim_end_matches('0').trim_end_matches('.');
         let whole = !trimmed.contains('.');
-        if !whole || value.fract() == 0.0 || decimals == 9 {
+        if !whole || value.fract() == 0.0 {
             return if trimmed == "-0" {
                 "0".to_owned()
             } else {
@@ -144,6 +144,7 @@ mod tests {
         assert_eq!(figure(0.99995), "0.99995");
         assert_eq!(figure(1.1), "1.1");
         assert_eq!(figure(-0.05), "-0.05");
+        assert_eq!(figure(1.000_000_000_1), "1.0000000001");
         assert_eq!(figure(1234.5), "1234.5");
         assert_eq!(figure_beside(1.100_000_04, 1.1), "1.10000004");
         assert_eq!(figure_beside(1.1, 1.1), "1.1");

@@ -1,27 +1,33 @@
 //! `accept` and `list`: from a plan to a verdict.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context;
-use spill_record::{MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions};
+use spill_record::{
+    FolderKind, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions,
+};
 use spill_report::{EVENT_SCHEMA, Event};
-use spill_runner::{FinishedRun, Harness, Options, RunError, effective_settings, pairs_of};
+use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
 use spill_scenario::Plan;
+use spill_verdict::exit;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
 use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::progress::{Progress, Told};
-use crate::temp::Temp;
-use crate::work::{self, Work};
+use crate::remote::Publishing;
+use crate::setup::Setup;
+use crate::site::{self, Site};
+use crate::work::{self, ShardState, Work};
 use crate::{Failure, baseline, folder, host, out, prices, serve, sources, subject};
 
 const VERB: &str = "accept";
 
 pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
-    let plan = sources::plan(&args.plan).map_err(|error| Failure::usage("list", error))?;
+    let usage = |error| Failure::usage("list", error);
+    let asked = subject::asked(args.subject.as_deref()).map_err(usage)?;
+    let plan = sources::plan_under(&args.plan, &asked).map_err(usage)?;
     print_notes(&plan);
     if args.json {
         out::json("list", &plan.record)?;
@@ -76,6 +82,7 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         print_notes(&plan);
     }
     let subject = subject::of_plan(asked, &plan).map_err(usage)?;
+    can_run_executions(args, &subject).map_err(usage)?;
     let prices = args.prices.as_deref();
     let prices = prices
         .map(|path| prices::read(path, &plan.record.models))
@@ -86,57 +93,132 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         .map(|path| OutputFile::at(METRICS_FILE, path))
         .transpose()
         .map_err(|error| Failure::usage(VERB, error))?;
+    let mut setup = Setup::new(VERB, subject, args.jobs)?;
+    setup.options.cgroup = args
+        .cgroup
+        .as_deref()
+        .map(cgroup)
+        .transpose()
+        .map_err(usage)?;
+    let site = site(args, &plan, &setup.options).map_err(usage)?;
     if let Some(listen) = args.serve {
-        serve::beside(&args.out, listen)?;
+        serve::beside(&site.reports, listen)?;
     }
-    let temp = Temp::create()
-        .context("no temporary folder can be made (set TMPDIR to a writable one)")
-        .map_err(|error| Failure::usage(VERB, error))?;
-    let options = Options {
-        spillgate: host::this_program().map_err(|error| Failure::internal(VERB, error))?,
-        subject,
-        jobs: args
-            .jobs
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        temp: temp.path().to_owned(),
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::internal(VERB, error))?;
-    let folder = runtime.block_on(measure(args, plan, prices.as_ref(), &options))?;
-    drop(temp);
-    if let Some(shard) = work::shard_of(&folder).map_err(|error| Failure::usage(VERB, error))? {
-        return work::end_shard(&folder, shard, args.json)
-            .map_err(|error| Failure::usage(VERB, error));
+    let measured = setup
+        .runtime
+        .block_on(measure(args, &site, plan, prices.as_ref(), &setup));
+    let outcome = measured.and_then(|made| conclude(args, &site, made, metrics, &setup));
+    if let Some(away) = &site.away {
+        away.end(outcome.is_ok());
     }
-    let judged = folder::finish(VERB, &folder)?;
-    // A folder that was gone on with can lie elsewhere.
-    let reports = match &args.resume {
-        None => &args.out,
-        Some(_) => folder.parent().unwrap_or(&args.out),
+    outcome
+}
+
+/// Where the run folder is made.
+fn site(args: &AcceptArgs, plan: &Plan, options: &Options) -> anyhow::Result<Site> {
+    let asked = site::Asked {
+        out: &args.out,
+        resume: args.resume.as_deref(),
+        work_dir: args.work_dir.as_deref(),
     };
-    RunFolder::mark_latest(reports, &folder).map_err(|error| Failure::usage(VERB, error))?;
+    let subject = options.subject.name();
+    let site = Site::of(&asked, |manifest| {
+        manifest.plan_hash == plan.plan_hash
+            && manifest.shard == args.shard
+            && manifest.subject == subject
+            && manifest.versions.spillgate == env!("CARGO_PKG_VERSION")
+    })?;
+    if let (Some(away), Some(_)) = (&site.away, &args.bless) {
+        away.end(true);
+        anyhow::bail!(
+            "--bless makes DIR/baseline of a folder and {} is a URL (accept into a folder, or leave --bless out)",
+            away.place().url()
+        );
+    }
+    Ok(site)
+}
+
+/// A run folder with all records, and what publishes it.
+struct Made {
+    folder: PathBuf,
+    publishing: Option<Publishing>,
+}
+
+impl Made {
+    /// What people call the folder.
+    fn shown(&self) -> String {
+        match &self.publishing {
+            None => self.folder.display().to_string(),
+            Some(publishing) => publishing.url().to_owned(),
+        }
+    }
+
+    /// Publishes what is left, where the folder is published.
+    fn publish(&mut self, code: u8, setup: &Setup) -> Result<(), Failure> {
+        let Some(publishing) = self.publishing.take() else {
+            return Ok(());
+        };
+        let ended = publishing.end(code != exit::INCOMPLETE);
+        setup
+            .runtime
+            .block_on(ended)
+            .map_err(|error| Failure::usage(VERB, error))
+    }
+}
+
+/// Judges the folder, or tells what a shard's holds, and publishes it where it is to be.
+fn conclude(
+    args: &AcceptArgs,
+    site: &Site,
+    mut made: Made,
+    metrics: Option<OutputFile<'_>>,
+    setup: &Setup,
+) -> Result<u8, Failure> {
+    let usage = |error| Failure::usage(VERB, error);
+    let folder = made.folder.clone();
+    let shown = made.shown();
+    if let Some(shard) = work::shard_of(&folder).map_err(usage)? {
+        let state = ShardState::of(&folder, shard).map_err(usage)?;
+        made.publish(state.code(), setup)?;
+        state.tell(&shown, args.json);
+        return Ok(state.code());
+    }
+    let judged = folder::finish(VERB, &folder, &shown)?;
+    if site.away.is_none() {
+        RunFolder::mark_latest(&site.reports, &folder).map_err(|error| usage(error.into()))?;
+    }
     if let Some(metrics) = metrics {
         metrics
             .write(&spill_dash::folder_metrics(&folder))
-            .map_err(|error| Failure::usage(VERB, error))?;
+            .map_err(usage)?;
     }
+    made.publish(judged.code(), setup)?;
     if args.json {
-        out::line(judged.event(&folder).line());
+        out::line(judged.event(&shown).line());
     } else {
         judged.print(VERB, false)?;
-        out::line(format_args!(
-            "report: {}",
-            folder.join("report.html").display()
-        ));
+        out::line(format_args!("report: {shown}/report.html"));
     }
     if let Some(reason) = &args.bless {
-        baseline::bless(&args.out, &folder, reason, judged.code())
-            .map_err(|error| Failure::usage(VERB, error))?;
+        baseline::bless(&args.out, &folder, reason, judged.code()).map_err(usage)?;
     }
     Ok(judged.code())
+}
+
+/// Checks that a cgroup has what a measurement needs.
+fn cgroup(path: &Path) -> anyhow::Result<PathBuf> {
+    let given = std::fs::read_to_string(path.join("cgroup.subtree_control")).with_context(|| {
+        format!(
+            "--cgroup: {} is no cgroup of version 2 (name a folder below /sys/fs/cgroup where that is mounted)",
+            path.display()
+        )
+    })?;
+    anyhow::ensure!(
+        given.split_whitespace().any(|name| name == "memory"),
+        "--cgroup: {} gives its children no memory controller (write +memory into its cgroup.subtree_control)",
+        path.display()
+    );
+    std::path::absolute(path).context("--cgroup cannot be made absolute")
 }
 
 /// Says what of real input was left out; the manifest and the report say it as well.
@@ -146,29 +228,22 @@ fn print_notes(plan: &Plan) {
     }
 }
 
-/// Asks the subject for its settings, runs the plan, and returns the folder with all records.
+/// Runs the plan, and returns the folder with all records.
 async fn measure(
     args: &AcceptArgs,
-    mut plan: Plan,
+    site: &Site,
+    plan: Plan,
     prices: Option<&Prices>,
-    options: &Options,
-) -> Result<PathBuf, Failure> {
-    let settings = effective_settings(&plan.record.configurations, options)
-        .await
-        .map_err(|error| Failure::usage(VERB, error))?;
-    for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
-        configuration.effective_settings = settings;
-    }
-    let plan = Arc::new(plan);
-    let harness = Harness::start(plan.clone(), options.clone())
-        .await
-        .map_err(failure)?;
+    setup: &Setup,
+) -> Result<Made, Failure> {
+    let options = &setup.options;
+    let (plan, harness) = setup.start(plan).await?;
     let Work {
         mut folder,
         runs,
         extra,
-    } = match &args.resume {
-        None => work::begin(args, &plan, options, harness.tokenizer()),
+    } = match &site.resume {
+        None => work::begin(args, &site.reports, &plan, options, harness.tokenizer()),
         Some(path) => work::go_on(args, path, &plan, options, harness.tokenizer()),
     }
     .map_err(|error| Failure::usage(VERB, error))?;
@@ -176,6 +251,17 @@ async fn measure(
         RunFolder::write_prices(folder.path(), prices)
             .map_err(|error| Failure::usage(VERB, error))?;
     }
+    let publishing = match &site.away {
+        None => None,
+        Some(away) => {
+            let begun = away.begin(folder.path()).await;
+            Some(begun.map_err(|error| Failure::usage(VERB, error))?)
+        }
+    };
+    let made = Made {
+        folder: folder.path().to_owned(),
+        publishing,
+    };
     let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
 
     let told = match (args.quiet, args.json) {
@@ -184,7 +270,7 @@ async fn measure(
         (false, false) => Told::Words,
     };
     if told == Told::Events {
-        out::line(started(&plan, folder.path(), runs.len() as u64).line());
+        out::line(started(&plan, made.shown(), runs.len() as u64).line());
     }
     let mut progress = Progress::new(told, folder.path(), runs.len());
     let mut record = |finished: FinishedRun| {
@@ -195,34 +281,62 @@ async fn measure(
     harness
         .execute(pairs_of(runs), stop.clone(), &mut record)
         .await
-        .map_err(failure)?;
+        .map_err(|error| setup.failure(error))?;
     progress.close(*stop.borrow());
 
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
     harness
-        .execute(pairs_of(extra), stop, &mut record)
+        .execute(pairs_of(extra), stop.clone(), &mut record)
         .await
-        .map_err(failure)?;
-    Ok(folder.path().to_owned())
+        .map_err(|error| setup.failure(error))?;
+    measure_executions(args, &harness, setup, folder.path(), stop).await?;
+    Ok(made)
+}
+
+/// Only the built-in subject is known to run many executions in one process.
+fn can_run_executions(args: &AcceptArgs, subject: &Subject) -> anyhow::Result<()> {
+    let built_in = match subject {
+        Subject::BuiltIn => true,
+        Subject::Command { .. } | Subject::Foreign(_) => false,
+    };
+    anyhow::ensure!(
+        args.executions.is_empty() || built_in,
+        "--executions measures the built-in subject, and this acceptance is of {} (leave it out)",
+        subject.name()
+    );
+    Ok(())
+}
+
+/// Measures what many executions take of one host, where that was asked for.
+async fn measure_executions(
+    args: &AcceptArgs,
+    harness: &Harness,
+    setup: &Setup,
+    folder: &Path,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    if args.executions.is_empty() || *stop.borrow() {
+        return Ok(());
+    }
+    let records = harness
+        .executions(&args.executions, args.memory_limit, stop.clone())
+        .await
+        .map_err(|error| setup.failure(error))?;
+    if *stop.borrow() {
+        return Ok(());
+    }
+    RunFolder::write_executions(folder, &records).map_err(|error| Failure::usage(VERB, error))
 }
 
 /// The first event of an acceptance.
-fn started(plan: &Plan, folder: &Path, planned: u64) -> Event {
+fn started(plan: &Plan, folder: String, planned: u64) -> Event {
     Event::Started {
         schema: EVENT_SCHEMA,
-        folder: folder.display().to_string(),
+        folder,
         plan_hash: plan.plan_hash.clone(),
         stage: plan.options.stage,
         planned,
-    }
-}
-
-/// A place that cannot be written is not a fault of the program.
-fn failure(error: RunError) -> Failure {
-    match error {
-        RunError::Sink(error) => Failure::usage(VERB, anyhow::Error::from_boxed(error)),
-        RunError::Servers(_) | RunError::Worker(_) => Failure::internal(VERB, error),
     }
 }
 
@@ -250,6 +364,7 @@ pub(crate) fn manifest(
     options: &Options,
     tokenizer: &str,
     shard: Option<Shard>,
+    kind: FolderKind,
 ) -> Manifest {
     let (started_at, name) = host::now();
     let (commit, dirty) = host::commit();
@@ -265,6 +380,7 @@ pub(crate) fn manifest(
         plan_hash: plan.plan_hash.clone(),
         stage: plan.options.stage,
         mode: Mode::Simulated,
+        kind,
         subject: options.subject.name(),
         base_seed: plan.options.base_seed,
         versions: Versions {

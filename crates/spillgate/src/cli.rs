@@ -1,6 +1,7 @@
 //! The command line: verbs, flags, their help.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -93,18 +94,27 @@ pub(crate) struct AcceptArgs {
     /// Pairs that run at the same time [default: the number of processors]
     #[arg(long, value_name = "J", value_parser = positive)]
     pub(crate) jobs: Option<usize>,
-    /// Folder in which the run folder is made
-    #[arg(long, value_name = "DIR", default_value = "reports")]
+    /// Folder in which the run folder is made, or s3://BUCKET/PREFIX to publish it there while it grows
+    #[arg(long, value_name = "DIR|URL", default_value = "reports")]
     pub(crate) out: PathBuf,
+    /// Folder for the local run folder of an --out that is a URL; it stays [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) work_dir: Option<PathBuf>,
     /// The agent under test: built-in, codex, claude-code, opencode, gemini-cli, a subject file NAME.toml
     /// (docs/subjects.md), or an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) subject: Option<PathBuf>,
+    /// Cgroup of version 2 with the memory controller for its children: the peak memory of another agent's
+    /// process tree is then the kernel's own figure, in place of samples
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cgroup: Option<PathBuf>,
     /// Price table, a TOML file: tells what the runs' tokens cost, and is kept in the run folder
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
-    /// Go on with this run folder: what it lacks is run, and what the harness failed is run again
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["shard", "prices"])]
+    /// Go on with this run folder, a path or a URL: what it lacks is run, and what the harness failed is run
+    /// again. `auto`: with the newest in --out that is of this plan and part and lacks runs; where there is none,
+    /// begin one
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "prices")]
     pub(crate) resume: Option<PathBuf>,
     /// Run one part of the plan, such as 2/4, and judge nothing; `auto/4` takes the part's number from
     /// JOB_COMPLETION_INDEX (from 0), CI_NODE_INDEX or SLURM_ARRAY_TASK_ID (from 1)
@@ -114,11 +124,18 @@ pub(crate) struct AcceptArgs {
     #[arg(long, value_name = "REASON", value_parser = reason)]
     pub(crate) bless: Option<String>,
     /// Show the acceptance live in a browser while it runs: on 127.0.0.1:8700, or the address given
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700")]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8700", value_parser = address)]
     pub(crate) serve: Option<SocketAddr>,
     /// Write the acceptance's figures there, for Prometheus' textfile collector
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
+    /// Measure, after the runs, what so many executions of the built-in subject take of one host, such as
+    /// 1,8,32: all in one process at once, under each configuration
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one, conflicts_with = "shard")]
+    pub(crate) executions: Vec<NonZeroU32>,
+    /// Memory that the host has for them
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "executions", default_value = "2GiB")]
+    pub(crate) memory_limit: u64,
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -131,6 +148,9 @@ pub(crate) struct AcceptArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    /// The agent under test, as `accept` takes it; it need not be installed
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) subject: Option<PathBuf>,
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -209,8 +229,8 @@ impl From<ClassArg> for Class {
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
-    /// The run folder, such as reports/latest
-    #[arg(value_name = "DIR")]
+    /// The run folder, such as reports/latest, or its URL: nothing is then written there
+    #[arg(value_name = "DIR|URL")]
     pub(crate) dir: PathBuf,
     /// Print the verdict as JSON
     #[arg(long)]
@@ -219,8 +239,8 @@ pub(crate) struct FolderArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run folder, such as reports/latest
-    #[arg(value_name = "DIR")]
+    /// The run folder, such as reports/latest, or its URL
+    #[arg(value_name = "DIR|URL")]
     pub(crate) dir: PathBuf,
     /// Write the page of this run alone, run-ID.html: its id or the beginning of it
     #[arg(long, value_name = "ID", conflicts_with_all = ["json", "prices"])]
@@ -235,10 +255,10 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The first run folder, such as reports/baseline
+    /// The first run folder, such as reports/baseline, or its URL
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// The second run folder, such as reports/latest
+    /// The second run folder, such as reports/latest, or its URL
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
     /// Where the page goes
@@ -288,7 +308,7 @@ pub(crate) struct ReplayArgs {
     )]
     pub(crate) read_back: Vec<String>,
     /// Context window that the largest inputs are held against
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) window: Option<u64>,
     /// Price table, a TOML file: tells what the inputs cost
     #[arg(long, value_name = "FILE")]
@@ -381,7 +401,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub(crate) reports: PathBuf,
     /// Address to listen on; one that is not a loopback address needs --allow-remote
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8700")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8700", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Let other hosts in that have the token of the environment variable SPILLGATE_TOKEN
     #[arg(long)]
@@ -396,6 +416,13 @@ pub(crate) struct StepArgs {
     /// Print the settings that the environment gives, and run nothing
     #[arg(long)]
     pub(crate) print_settings: bool,
+    /// Run so many executions of the step at once, in this process; prints a line for each as it ends, and
+    /// at last what they took of memory
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "print_settings")]
+    pub(crate) executions: Option<NonZeroU32>,
+    /// With --executions, print the last line alone
+    #[arg(long, requires = "executions")]
+    pub(crate) totals: bool,
     /// Write the step's spill counters there, for Prometheus' textfile collector
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
@@ -413,10 +440,10 @@ pub(crate) struct MockArgs {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Loopback address of the mock LLM
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Loopback address of the mock tool server
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) tools_listen: SocketAddr,
     /// Serve the tools alone, on standard input and output, in place of both servers
     #[arg(long, conflicts_with_all = ["listen", "tools_listen"])]
@@ -425,11 +452,11 @@ pub(crate) struct MockArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Run folders of the plan's shards
-    #[arg(value_name = "DIR", required = true)]
+    /// Run folders of the plan's shards; a URL that holds several stands for all of them
+    #[arg(value_name = "DIR|URL", required = true)]
     pub(crate) dirs: Vec<PathBuf>,
-    /// Folder in which the joined run folder is made
-    #[arg(long, value_name = "DIR", default_value = "reports")]
+    /// Folder in which the joined run folder is made, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "DIR|URL", default_value = "reports")]
     pub(crate) out: PathBuf,
     /// Print the verdict as JSON
     #[arg(long)]
@@ -454,7 +481,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
     /// Context windows of the simulated model, in tokens
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = tokens)]
     pub(crate) window: Vec<u64>,
     /// Bytes that one read of the simulated model asks for at most
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
@@ -518,6 +545,12 @@ pub(crate) struct LaunchArgs {
     /// A folder that the command may write in; with one, it may write nowhere else
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
+    /// Measure the memory of the command's whole tree of processes by samples
+    #[arg(long)]
+    pub(crate) tree_memory: bool,
+    /// Measure it by a cgroup of its own below this one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cgroup: Option<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
@@ -530,6 +563,31 @@ fn reason(text: &str) -> Result<String, String> {
         long if long.len() > LONGEST => Err(format!("a reason has at most {LONGEST} bytes")),
         reason => Ok(reason.to_owned()),
     }
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
+    text.parse()
+        .map_err(|_| "a whole number from 1 is needed".to_owned())
+}
+
+fn tokens(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => {
+            let most = u64::MAX;
+            Err(format!(
+                "it is no whole number of tokens from 1 to {most} (write 200000)"
+            ))
+        }
+        Ok(number) => Ok(number),
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "an address is an IP address and a port from 0 to 65535; names are not looked up (write 127.0.0.1:8700, or \
+         [::1]:8700)"
+            .to_owned()
+    })
 }
 
 fn positive(text: &str) -> Result<usize, String> {

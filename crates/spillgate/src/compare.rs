@@ -1,12 +1,13 @@
 //! `compare`: two run folders side by side.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use spill_report::Differences;
 
 use crate::cli::CompareArgs;
 use crate::output_file::OutputFile;
+use crate::remote::Folders;
 use crate::{Failure, folder, out};
 
 const VERB: &str = "compare";
@@ -15,8 +16,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let usage = |error| Failure::usage(VERB, error);
     let page = OutputFile::at("the comparison", &args.out).map_err(usage)?;
     check_is_page(&args.out).map_err(usage)?;
-    let read = |path: &Path| folder::judged(path).map_err(usage);
-    let (a, b) = (read(&args.a)?, read(&args.b)?);
+    let read = |named: &PathBuf| {
+        let folders = Folders::one(named)?;
+        folder::judged(folders.path()).map_err(|error| folders.error(error))
+    };
+    let (a, b) = (read(&args.a).map_err(usage)?, read(&args.b).map_err(usage)?);
     let (a, b) = ((&a.0, &a.1), (&b.0, &b.1));
     page.write(&spill_report::compare(a, b)).map_err(usage)?;
     let differences = spill_report::differences(a, b);

@@ -3,63 +3,115 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use spill_record::{LiveFolder, RunFolder, RunSet};
+use spill_record::{FolderKind, LiveFolder, RunFolder, RunSet};
 use spill_report::{Calls, Context, EVENT_SCHEMA, Event, Rendered};
 use spill_verdict::Verdict;
 
 use crate::cli::{FolderArgs, ReportArgs};
-use crate::{Failure, baseline, github, out, prices, replay};
+use crate::remote::Folders;
+use crate::{Failure, baseline, github, out, prices, replay, sweep};
 
 /// There only when a run leaked.
 const LEAKS: &str = "leaks.sarif";
 
 pub(crate) fn judge(args: &FolderArgs) -> Result<u8, Failure> {
-    if replay::is_replay(&args.dir) {
-        let rebuilt = replay::rebuild("judge", &args.dir)?;
-        rebuilt.print(args.json);
-        return Ok(rebuilt.exit_code());
-    }
-    let judged = finish("judge", &args.dir)?;
-    judged.print("judge", args.json)?;
-    Ok(judged.code())
+    const VERB: &str = "judge";
+    let folders = Folders::one(&args.dir).map_err(|error| Failure::usage(VERB, error))?;
+    let dir = folders.path();
+    let judge = || {
+        if replay::is_replay(dir) {
+            let rebuilt = replay::rebuild(VERB, dir)?;
+            rebuilt.print(args.json);
+            return Ok(rebuilt.exit_code());
+        }
+        if sweep::is_sweep(dir) {
+            let swept = sweep::rebuild(dir).map_err(|error| Failure::usage(VERB, error))?;
+            swept.print(args.json, &folders.named(dir));
+            return Ok(swept.code());
+        }
+        let judged = finish(VERB, dir, &folders.named(dir))?;
+        judged.print(VERB, args.json)?;
+        Ok(judged.code())
+    };
+    judge().map_err(|failure: Failure| failure.map(|error| folders.error(error)))
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
-    if replay::is_replay(&args.dir) {
-        return report_replay(args);
-    }
-    if let Some(id) = &args.run {
-        let page = run_page(&args.dir, id).map_err(|error| Failure::usage("report", error))?;
-        out::line(page.display());
-        return Ok(0);
-    }
-    if let Some(prices) = &args.prices {
-        set_prices(&args.dir, prices).map_err(|error| Failure::usage("report", error))?;
-    }
-    let (judged, _) = rebuild("report", &args.dir)?;
-    if args.json {
-        judged.print("report", true)?;
-    } else {
-        out::line(args.dir.join("report.html").display());
+    const VERB: &str = "report";
+    let folders = Folders::one(&args.dir).map_err(|error| Failure::usage(VERB, error))?;
+    let told = report_on(args, folders.path());
+    let told = told.map_err(|failure| failure.map(|error| folders.error(error)))?;
+    folders
+        .give_back()
+        .map_err(|error| Failure::usage(VERB, error))?;
+    match told {
+        Told::Page(page) => out::line(folders.named(&page)),
+        Told::Judged(judged) => judged.print(VERB, true)?,
+        Told::Replay(rebuilt) => rebuilt.print(true),
+        Told::Sweep(swept) => swept.print(true, &folders.named(folders.path())),
     }
     Ok(0)
 }
 
-fn report_replay(args: &ReportArgs) -> Result<u8, Failure> {
+/// What `report` tells once the files are written.
+enum Told {
+    Page(PathBuf),
+    Judged(Box<Judged>),
+    Replay(Box<replay::Rebuilt>),
+    Sweep(Box<sweep::Swept>),
+}
+
+fn report_on(args: &ReportArgs, dir: &Path) -> Result<Told, Failure> {
+    let page = dir.join("report.html");
+    if replay::is_replay(dir) {
+        let rebuilt = report_replay(args, dir)?;
+        return Ok(if args.json {
+            Told::Replay(Box::new(rebuilt))
+        } else {
+            Told::Page(page)
+        });
+    }
+    if let Some(id) = &args.run {
+        let page = run_page(dir, id).map_err(|error| Failure::usage("report", error))?;
+        return Ok(Told::Page(page));
+    }
+    if sweep::is_sweep(dir) {
+        return report_sweep(args, dir).map_err(|error| Failure::usage("report", error));
+    }
+    if let Some(prices) = &args.prices {
+        set_prices(dir, prices).map_err(|error| Failure::usage("report", error))?;
+    }
+    let (judged, _) = rebuild("report", dir)?;
+    Ok(if args.json {
+        Told::Judged(Box::new(judged))
+    } else {
+        Told::Page(page)
+    })
+}
+
+fn report_sweep(args: &ReportArgs, dir: &Path) -> anyhow::Result<Told> {
+    anyhow::ensure!(
+        args.prices.is_none(),
+        "{} holds a sweep, which tells tokens and no money (leave --prices out)",
+        dir.display()
+    );
+    let swept = sweep::rebuild(dir)?;
+    Ok(if args.json {
+        Told::Sweep(Box::new(swept))
+    } else {
+        Told::Page(dir.join("sweep.html"))
+    })
+}
+
+fn report_replay(args: &ReportArgs, dir: &Path) -> Result<replay::Rebuilt, Failure> {
     if args.run.is_some() || args.prices.is_some() {
         let error = anyhow::anyhow!(
             "{} holds a replay, which has no runs, and its prices from the start (leave --run and --prices out)",
-            args.dir.display()
+            dir.display()
         );
         return Err(Failure::usage("report", error));
     }
-    let rebuilt = replay::rebuild("report", &args.dir)?;
-    if args.json {
-        rebuilt.print(true);
-    } else {
-        out::line(args.dir.join("report.html").display());
-    }
-    Ok(0)
+    replay::rebuild("report", dir)
 }
 
 /// Puts the price table at `prices` into `folder`, which is a run folder.
@@ -122,11 +174,11 @@ impl Judged {
     }
 
     /// The last event of an acceptance.
-    pub(crate) fn event(&self, folder: &Path) -> Event {
+    pub(crate) fn event(&self, folder: &str) -> Event {
         Event::Verdict {
             schema: EVENT_SCHEMA,
             exit_code: self.code(),
-            folder: folder.display().to_string(),
+            folder: folder.to_owned(),
             verdict: Box::new(self.verdict.clone()),
         }
     }
@@ -146,10 +198,14 @@ impl Judged {
 }
 
 /// Judges a folder's records, writes every derived file, and tells the CI system that runs this.
-pub(crate) fn finish(verb: &'static str, folder: &Path) -> Result<Judged, Failure> {
+/// `shown` is what people call the folder.
+pub(crate) fn finish(verb: &'static str, folder: &Path, shown: &str) -> Result<Judged, Failure> {
     let (judged, rendered) = rebuild(verb, folder)?;
-    let report = folder.join("report.html");
-    github::tell(&judged.verdict, &rendered.summary_md, &report);
+    github::tell(
+        &judged.verdict,
+        &rendered.summary_md,
+        &format!("{shown}/report.html"),
+    );
     Ok(judged)
 }
 
@@ -188,6 +244,13 @@ fn rebuild(verb: &'static str, folder: &Path) -> Result<(Judged, Rendered), Fail
 /// Reads a folder's records, says what of them is torn, and judges them.
 pub(crate) fn judged(folder: &Path) -> anyhow::Result<(RunSet, Verdict)> {
     let set = RunFolder::read(folder)?;
+    match set.manifest.kind {
+        FolderKind::Acceptance => {}
+        FolderKind::Sweep => anyhow::bail!(
+            "{} holds a sweep, in which nothing is judged (read its sweep.html or sweep.csv; `spillgate report` renders them)",
+            folder.display()
+        ),
+    }
     for torn in &set.torn {
         out::note(format_args!(
             "note: {} ends in a torn line (line {}, {} bytes), which is left out",

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
 
 use spill_verdict::Verdict;
 
@@ -18,10 +17,9 @@ const ACTIONS_VAR: &str = "GITHUB_ACTIONS";
 /// Tells the step that runs this process, if one does.
 ///
 /// A file that cannot be written is said and changes nothing else: the exit code is the verdict's.
-pub(crate) fn tell(verdict: &Verdict, summary: &str, report: &Path) {
+pub(crate) fn tell(verdict: &Verdict, summary: &str, report: &str) {
     append(SUMMARY_VAR, summary);
-    let report = report.display().to_string();
-    append(OUTPUT_VAR, &spill_report::github_outputs(verdict, &report));
+    append(OUTPUT_VAR, &spill_report::github_outputs(verdict, report));
     if std::env::var_os(ACTIONS_VAR).is_some_and(|value| value == "true") {
         // Standard error is read for commands too, and standard output stays the answer.
         for line in spill_report::github_annotations(verdict) {

@@ -5,6 +5,7 @@
 //! and the environment on behalf of the others.
 
 mod accept;
+mod allocator;
 mod baseline;
 mod cli;
 mod compare;
@@ -16,14 +17,18 @@ mod manual;
 mod mock;
 mod out;
 mod output_file;
+mod own_memory;
 mod planted;
 mod prices;
 mod progress;
+mod remote;
 mod replay;
 mod scenario;
 mod self_test;
 mod serve;
+mod setup;
 mod shard;
+mod site;
 mod sources;
 mod step;
 mod subject;
@@ -114,6 +119,14 @@ impl Failure {
         }
     }
 
+    /// The same, told by another error.
+    pub(crate) fn map(self, told: impl FnOnce(anyhow::Error) -> anyhow::Error) -> Self {
+        Self {
+            error: told(self.error),
+            ..self
+        }
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         self.code
@@ -131,7 +144,7 @@ impl Failure {
 }
 
 /// An error with its causes; a cause that its own effect quotes already is not said twice.
-fn in_full(error: &anyhow::Error) -> String {
+pub(crate) fn in_full(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {

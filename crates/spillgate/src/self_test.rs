@@ -5,12 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::Context;
 use serde::Serialize;
-use spill_record::{ConfigurationRole, RunRecord, RunSet, Stage};
-use spill_runner::{FinishedRun, Harness, Options, Subject, effective_settings, pairs_of};
+use spill_record::{ConfigurationRole, FolderKind, RunRecord, RunSet, Stage};
+use spill_runner::{FinishedRun, Subject, pairs_of};
 use spill_scenario::{
     Configuration, DEFAULT_POLICY, DEFAULT_STORE, Plan, PlanOptions, built_in, expand,
 };
@@ -18,7 +16,7 @@ use spill_verdict::{Rule, State, Verdict, counted, exit, judge};
 
 use crate::cli::SelfTestArgs;
 use crate::planted::{FAULT_VAR, ONCE_VAR};
-use crate::temp::Temp;
+use crate::setup::Setup;
 use crate::{Failure, accept, host, out};
 
 const VERB: &str = "self-test";
@@ -136,10 +134,15 @@ struct Outcome {
 }
 
 pub(crate) fn run(args: &SelfTestArgs) -> Result<u8, Failure> {
-    let temp = Temp::create()
-        .context("no temporary folder can be made (set TMPDIR to a writable one)")
-        .map_err(|error| Failure::usage(VERB, error))?;
-    let set = measure(temp.path()).map_err(|error| Failure::internal(VERB, error))?;
+    let internal = |error| Failure::internal(VERB, error);
+    let program = host::this_program().map_err(|error| internal(error.into()))?;
+    let planted = Subject::Command {
+        name: "planted faults".to_owned(),
+        command: vec![program.into(), "planted".into()],
+    };
+    let setup = Setup::new(VERB, planted, None)?;
+    let plan = plan(&setup.options.temp).map_err(internal)?;
+    let set = setup.runtime.block_on(measure(plan, &setup))?;
     let outcomes: Vec<Outcome> = FAULTS.iter().map(|fault| outcome(&set, fault)).collect();
     let missed = outcomes.iter().filter(|outcome| !outcome.caught).count() as u64;
     if args.json {
@@ -175,45 +178,31 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<u8, Failure> {
 }
 
 /// Runs every fault's candidate beside the control.
-fn measure(temp: &Path) -> anyhow::Result<RunSet> {
-    let mut plan = plan(temp)?;
-    let spillgate = host::this_program()?;
-    let options = Options {
-        subject: Subject::Command {
-            name: "planted faults".to_owned(),
-            command: vec![spillgate.clone().into(), "planted".into()],
-        },
-        spillgate,
-        jobs: std::thread::available_parallelism().map_or(1, usize::from),
-        temp: temp.to_owned(),
+async fn measure(plan: Plan, setup: &Setup) -> Result<RunSet, Failure> {
+    let (plan, harness) = setup.start(plan).await?;
+    let order = plan.execution_order.iter();
+    let runs = order.map(|&index| plan.record.runs[index].clone());
+    let stop = accept::stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
+    let mut records = Vec::new();
+    let mut keep = |finished: FinishedRun| {
+        records.push(finished.record);
+        Ok(())
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let settings = effective_settings(&plan.record.configurations, &options).await?;
-        for (configuration, settings) in plan.record.configurations.iter_mut().zip(settings) {
-            configuration.effective_settings = settings;
-        }
-        let plan = Arc::new(plan);
-        let harness = Harness::start(plan.clone(), options.clone()).await?;
-        let order = plan.execution_order.iter();
-        let runs = order.map(|&index| plan.record.runs[index].clone());
-        let stop = accept::stop_on_signals()?;
-        let mut records = Vec::new();
-        let mut keep = |finished: FinishedRun| {
-            records.push(finished.record);
-            Ok(())
-        };
-        harness.execute(pairs_of(runs), stop, &mut keep).await?;
-        Ok(RunSet {
-            manifest: accept::manifest(&plan, &options, harness.tokenizer(), None),
-            runs: records,
-            sensitivity: Vec::new(),
-            torn: Vec::new(),
-            prices: None,
-        })
+    let run = harness.execute(pairs_of(runs), stop, &mut keep).await;
+    run.map_err(|error| setup.failure(error))?;
+    Ok(RunSet {
+        manifest: accept::manifest(
+            &plan,
+            &setup.options,
+            harness.tokenizer(),
+            None,
+            FolderKind::Acceptance,
+        ),
+        runs: records,
+        sensitivity: Vec::new(),
+        executions: Vec::new(),
+        torn: Vec::new(),
+        prices: None,
     })
 }
 
@@ -329,6 +318,7 @@ fn alone(all: &RunSet, fault: &Fault) -> RunSet {
         manifest,
         runs,
         sensitivity: Vec::new(),
+        executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
     }

@@ -7,6 +7,7 @@ use spill_dash::{Dashboard, Options, Token};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::ServeArgs;
+use crate::remote::path_only;
 use crate::{Failure, out};
 
 const VERB: &str = "serve";
@@ -15,8 +16,15 @@ const TOKEN_VAR: &str = "SPILLGATE_TOKEN";
 const THREAD: &str = "dashboard";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
-    let options = options(&args.reports, args.listen, args.allow_remote)
-        .map_err(|error| Failure::usage(VERB, error))?;
+    let usage = |error| Failure::usage(VERB, error);
+    let reports = path_only("--reports", &args.reports).map_err(usage)?;
+    let options = options(&reports, args.listen, args.allow_remote).map_err(usage)?;
+    if !reports.exists() {
+        out::note(format_args!(
+            "note: the folder {} is not there; it is shown once it is (another one: --reports DIR)",
+            reports.display()
+        ));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

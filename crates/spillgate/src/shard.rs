@@ -1,9 +1,13 @@
 //! Parts of a plan: which one a process of an engine is, and the whole made of all of them.
 
+use std::path::{Path, PathBuf};
+
 use spill_record::{RunFolder, Shard};
 
 use crate::cli::MergeArgs;
-use crate::{Failure, folder, out};
+use crate::folder::{self, Judged};
+use crate::remote::{Away, Folders, Place};
+use crate::{Failure, out};
 
 const VERB: &str = "merge";
 /// Where engines say which of their processes one is, and how they count.
@@ -18,6 +22,13 @@ pub(crate) fn parse(text: &str) -> Result<Shard, String> {
     match text.strip_prefix("auto/") {
         None => text.parse(),
         Some(of) => {
+            let is_count = of.parse().is_ok_and(|of| Shard::new(1, of).is_some());
+            if !is_count {
+                return Err(format!(
+                    "{text:?} does not say of how many parts (write auto/n, such as auto/4, with n from 1 to {})",
+                    Shard::MOST
+                ));
+            }
             let lookup = |name: &str| std::env::var(name).ok();
             format!("{}/{of}", number_from(lookup)?).parse()
         }
@@ -45,20 +56,49 @@ fn number_from(lookup: impl Fn(&str) -> Option<String>) -> Result<u32, String> {
 }
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<u8, Failure> {
-    let merged =
-        spill_record::merge(&args.dirs, &args.out).map_err(|error| Failure::usage(VERB, error))?;
-    for note in &merged.notes {
-        out::note(format_args!("note: {note}"));
+    let usage = |error| Failure::usage(VERB, error);
+    let folders = Folders::of(&args.dirs).map_err(usage)?;
+    match Place::of(&args.out).map_err(usage)? {
+        Place::Folder(reports) => {
+            let (folder, judged) = join(&folders, &reports, None)?;
+            RunFolder::mark_latest(&reports, &folder).map_err(|error| usage(error.into()))?;
+            tell(&judged, &folder.display().to_string(), args.json)
+        }
+        Place::Store(place) => {
+            let away = Away::to(place, None).map_err(usage)?;
+            let joined = join(&folders, away.work(), Some(&away)).and_then(|(folder, judged)| {
+                let url = away.publish(&folder).map_err(usage)?;
+                tell(&judged, &url, args.json)
+            });
+            away.end(joined.is_ok());
+            joined
+        }
     }
-    let judged = folder::finish(VERB, &merged.folder)?;
-    RunFolder::mark_latest(&args.out, &merged.folder)
-        .map_err(|error| Failure::usage(VERB, error))?;
-    judged.print(VERB, args.json)?;
-    if !args.json {
-        out::line(format_args!(
-            "report: {}",
-            merged.folder.join("report.html").display()
-        ));
+}
+
+/// Joins the folders into one in `reports`, and judges it.
+fn join(
+    folders: &Folders,
+    reports: &Path,
+    away: Option<&Away>,
+) -> Result<(PathBuf, Judged), Failure> {
+    let merged = spill_record::merge(folders.paths(), reports)
+        .map_err(|error| Failure::usage(VERB, folders.error(error)))?;
+    for note in &merged.notes {
+        out::note(format_args!("note: {}", folders.renamed(note)));
+    }
+    let shown = match away {
+        None => merged.folder.display().to_string(),
+        Some(away) => away.url_of(&merged.folder),
+    };
+    let judged = folder::finish(VERB, &merged.folder, &shown)?;
+    Ok((merged.folder, judged))
+}
+
+fn tell(judged: &Judged, shown: &str, json: bool) -> Result<u8, Failure> {
+    judged.print(VERB, json)?;
+    if !json {
+        out::line(format_args!("report: {shown}/report.html"));
     }
     Ok(judged.code())
 }

@@ -10,11 +10,6 @@ use spill_scenario::{
 use crate::cli::PlanArgs;
 use crate::subject::{self, Asked};
 
-/// Makes the plan that the flags ask for.
-pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<Plan> {
-    plan_under(args, &Asked::Scenario)
-}
-
 /// Makes the plan that the flags ask for, for the agent that they ask for.
 pub(crate) fn plan_under(args: &PlanArgs, asked: &Asked) -> anyhow::Result<Plan> {
     let scenarios = subject::under(asked, settled_scenarios(args)?)?;

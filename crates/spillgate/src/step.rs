@@ -1,20 +1,26 @@
 //! `step`, the built-in subject, and `launch`, which starts subjects.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::Context;
+use serde::Serialize;
 use spill_agent::{
-    AbortHandle, SpillSettings, StepJob, StepResult, abort_pair, is_own_log, log_setting_warnings,
-    run_job,
+    AbortHandle, AbortSignal, EndReason, SpillSettings, StepJob, StepResult, abort_pair,
+    is_own_log, log_setting_warnings, run_executions, run_job,
 };
+use spill_runner::TreeMemory;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::allocator::give_back_what_is_freed;
 use crate::cli::{LaunchArgs, StepArgs};
 use crate::output_file::{METRICS_FILE, OutputFile};
+use crate::own_memory::OwnMemory;
 use crate::{Failure, out};
 
 const VERB: &str = "step";
@@ -43,33 +49,133 @@ pub(crate) fn run(args: &StepArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::usage(VERB, error))?;
     let path = args.job.as_deref().unwrap_or(Path::new(""));
     let job = read_job(path).map_err(|error| Failure::usage(VERB, error))?;
+    if args.executions.is_some()
+        && let Err(error) = give_back_what_is_freed()
+    {
+        out::note(format_args!(
+            "note: this program cannot be started again ({error}): memory may not fall after the last execution"
+        ));
+    }
     start_log();
     log_setting_warnings(&warnings);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(VERB, error))?;
-    let result = runtime.block_on(async {
-        let (handle, signal) = abort_pair();
-        abort_on_signals(&handle).context("signals cannot be listened to")?;
-        Ok::<_, anyhow::Error>(run_job(&job, settings, &signal).await?)
-    });
-    let result = result.map_err(|error| Failure::usage(VERB, error))?;
-    print_result(&result).map_err(|error| Failure::internal(VERB, error))?;
+    let counted = match args.executions {
+        None => runtime.block_on(one(&job, settings)),
+        Some(count) => {
+            let told = if args.totals {
+                Told::Totals
+            } else {
+                Told::Each
+            };
+            runtime.block_on(executions(&job, settings, count, told))
+        }
+    }?;
     if let Some(metrics) = metrics {
-        let spill = &result.spill;
-        let text = spill_dash::textfile(
-            &spill.persisted_by_tool,
-            spill.reads,
-            spill.reads_with_range,
-        );
         metrics
-            .write(&text)
+            .write(&counted.text())
             .map_err(|error| Failure::usage(VERB, error))?;
     }
     // Work on files that do not answer must not hold up the end.
     runtime.shutdown_background();
     Ok(0)
+}
+
+/// Runs one execution and prints its step result.
+async fn one(job: &StepJob, settings: SpillSettings) -> Result<Counted, Failure> {
+    let signal = abort_on_signals().map_err(|error| Failure::usage(VERB, error))?;
+    let result = run_job(job, settings, &signal).await;
+    let result = result.map_err(|error| Failure::usage(VERB, error))?;
+    print_line(&result).map_err(|error| Failure::internal(VERB, error))?;
+    let mut counted = Counted::default();
+    counted.add(&result);
+    Ok(counted)
+}
+
+/// A line of `--executions`: the step result of one of them.
+#[derive(Serialize)]
+struct ExecutionLine<'a> {
+    execution: u32,
+    result: &'a StepResult,
+}
+
+/// Its last line.
+#[derive(Serialize)]
+struct LastLine {
+    executions: u32,
+    answered: u32,
+    persisted: u64,
+    memory: OwnMemory,
+}
+
+/// What of several executions is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// Each result, and the last line.
+    Each,
+    /// The last line.
+    Totals,
+}
+
+/// Runs executions at once, prints each as it ends, and at last what they took of memory.
+async fn executions(
+    job: &StepJob,
+    settings: SpillSettings,
+    count: NonZeroU32,
+    told: Told,
+) -> Result<Counted, Failure> {
+    let signal = abort_on_signals().map_err(|error| Failure::usage(VERB, error))?;
+    let mut counted = Counted::default();
+    let mut printed = Ok(());
+    let before = OwnMemory::before();
+    run_executions(job, settings, count, &signal, |execution, result| {
+        counted.add(&result);
+        let line = ExecutionLine {
+            execution,
+            result: &result,
+        };
+        if told == Told::Each && printed.is_ok() {
+            printed = print_line(&line);
+        }
+    })
+    .await
+    .map_err(|error| Failure::usage(VERB, error))?;
+    let last = LastLine {
+        executions: count.get(),
+        answered: counted.answered,
+        persisted: counted.persisted_by_tool.values().sum(),
+        memory: before.after(),
+    };
+    printed
+        .and_then(|()| print_line(&last))
+        .map_err(|error| Failure::internal(VERB, error))?;
+    Ok(counted)
+}
+
+/// What executions did, together.
+#[derive(Default)]
+struct Counted {
+    answered: u32,
+    persisted_by_tool: BTreeMap<String, u64>,
+    reads: u64,
+    reads_with_range: u64,
+}
+
+impl Counted {
+    fn add(&mut self, result: &StepResult) {
+        self.answered += u32::from(result.end_reason == EndReason::Answered);
+        for (tool, count) in &result.spill.persisted_by_tool {
+            *self.persisted_by_tool.entry(tool.clone()).or_default() += count;
+        }
+        self.reads += result.spill.reads;
+        self.reads_with_range += result.spill.reads_with_range;
+    }
+
+    fn text(&self) -> String {
+        spill_dash::textfile(&self.persisted_by_tool, self.reads, self.reads_with_range)
+    }
 }
 
 fn read_job(path: &Path) -> anyhow::Result<StepJob> {
@@ -109,7 +215,14 @@ fn start_log() {
     tracing_subscriber::registry().with(lines).init();
 }
 
-fn abort_on_signals(handle: &AbortHandle) -> std::io::Result<()> {
+/// Aborts what is running at the first signal that asks for it.
+fn abort_on_signals() -> anyhow::Result<AbortSignal> {
+    let (handle, abort) = abort_pair();
+    listen(&handle).context("signals cannot be listened to")?;
+    Ok(abort)
+}
+
+fn listen(handle: &AbortHandle) -> std::io::Result<()> {
     for (kind, name) in [
         (SignalKind::terminate(), "SIGTERM"),
         (SignalKind::interrupt(), "SIGINT"),
@@ -125,17 +238,22 @@ fn abort_on_signals(handle: &AbortHandle) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints the step result piece by piece: a second copy of all results would count as memory.
-fn print_result(result: &StepResult) -> anyhow::Result<()> {
+/// Prints a line piece by piece: a second copy of all results would count as memory.
+fn print_line(line: &impl Serialize) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    serde_json::to_writer(&mut out, result)?;
+    serde_json::to_writer(&mut out, line)?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
 }
 
 pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {
     let writable = (!args.writable.is_empty()).then_some(&*args.writable);
-    spill_runner::launch(&args.report, writable, &args.command)
+    let tree_memory = match (&args.cgroup, args.tree_memory) {
+        (Some(parent), _) => TreeMemory::Group(parent.clone()),
+        (None, true) => TreeMemory::Sampled,
+        (None, false) => TreeMemory::Not,
+    };
+    spill_runner::launch(&args.report, writable, &tree_memory, &args.command)
         .map_err(|error| Failure::internal("launch", error))?;
     Ok(0)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use spill_record::{
-    FolderError, LiveFolder, Manifest, Outcome, PlannedRun, RunFolder, RunRecord, Shard,
+    FolderError, FolderKind, LiveFolder, Manifest, Outcome, PlannedRun, RunFolder, RunRecord, Shard,
 };
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::Options;
@@ -33,14 +33,15 @@ pub(crate) struct Work {
 /// Begins an acceptance in a folder of its own.
 pub(crate) fn begin(
     args: &AcceptArgs,
+    reports: &Path,
     plan: &Plan,
     options: &Options,
     tokenizer: &str,
 ) -> anyhow::Result<Work> {
     let mut tries = 0;
     let folder = loop {
-        let manifest = manifest(plan, options, tokenizer, args.shard);
-        match RunFolder::create(&args.out, &manifest) {
+        let manifest = manifest(plan, options, tokenizer, args.shard, FolderKind::Acceptance);
+        match RunFolder::create(reports, &manifest) {
             Err(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
             {
@@ -71,8 +72,24 @@ pub(crate) fn go_on(
     same_acceptance(
         path,
         known,
-        &manifest(plan, options, tokenizer, known.shard),
+        &manifest(
+            plan,
+            options,
+            tokenizer,
+            known.shard,
+            FolderKind::Acceptance,
+        ),
     )?;
+    if let Some(asked) = args.shard.filter(|asked| Some(*asked) != known.shard) {
+        let is = known.shard.map_or_else(
+            || "a whole plan".to_owned(),
+            |shard| format!("shard {shard}"),
+        );
+        anyhow::bail!(
+            "{} is {is} and not shard {asked} (leave --shard out, or name the shard's own folder)",
+            path.display()
+        );
+    }
     let kept = &held.set;
     let kept: HashSet<&str> = kept.runs.iter().chain(&kept.sensitivity).map(id).collect();
     let failed: HashMap<&str, &RunRecord> = held.retried.iter().map(|run| (id(run), run)).collect();
@@ -112,6 +129,17 @@ pub(crate) fn same_acceptance(path: &Path, known: &Manifest, now: &Manifest) -> 
         all.map(|one| one.effective_settings.clone())
             .collect::<Vec<_>>()
     };
+    let kind = |manifest: &Manifest| match manifest.kind {
+        FolderKind::Acceptance => "accept",
+        FolderKind::Sweep => "sweep",
+    };
+    ensure!(
+        known.kind == now.kind,
+        "{} was made by `spillgate {}` and cannot be gone on with by `spillgate {}`",
+        path.display(),
+        kind(known),
+        kind(now)
+    );
     let text = |value: &str| plain(value);
     for (what, was, is) in [
         ("the plan", &known.plan_hash, &now.plan_hash),
@@ -180,38 +208,65 @@ pub(crate) fn shard_of(folder: &Path) -> anyhow::Result<Option<Shard>> {
     Ok(folder.set().manifest.shard)
 }
 
-/// Tells what a shard's folder holds; nothing is judged. Incomplete when a run is missing.
-pub(crate) fn end_shard(folder: &Path, shard: Shard, json: bool) -> anyhow::Result<u8> {
-    let set = RunFolder::read(folder)?;
-    let planned = set.manifest.plan.runs.iter();
-    let planned = planned.filter(|run| shard.holds(&run.pair_id)).count() as u64;
-    let recorded = set.runs.len() as u64;
-    let infrastructure = set.runs.iter().filter(|run| match run.outcome {
-        Outcome::Infrastructure => true,
-        Outcome::Succeeded | Outcome::Failed => false,
-    });
-    let infrastructure = infrastructure.count() as u64;
-    if json {
-        let event = Event::Shard {
-            schema: EVENT_SCHEMA,
-            shard: shard.to_string(),
-            folder: folder.display().to_string(),
+/// What a shard's folder holds; nothing of it is judged.
+pub(crate) struct ShardState {
+    shard: Shard,
+    planned: u64,
+    recorded: u64,
+    infrastructure: u64,
+}
+
+impl ShardState {
+    pub(crate) fn of(folder: &Path, shard: Shard) -> anyhow::Result<Self> {
+        let set = RunFolder::read(folder)?;
+        let planned = set.manifest.plan.runs.iter();
+        let planned = planned.filter(|run| shard.holds(&run.pair_id)).count() as u64;
+        let infrastructure = set.runs.iter().filter(|run| match run.outcome {
+            Outcome::Infrastructure => true,
+            Outcome::Succeeded | Outcome::Failed => false,
+        });
+        Ok(Self {
+            shard,
+            planned,
+            recorded: set.runs.len() as u64,
+            infrastructure: infrastructure.count() as u64,
+        })
+    }
+
+    /// Incomplete when a run is missing.
+    pub(crate) fn code(&self) -> u8 {
+        if self.recorded == self.planned && self.infrastructure == 0 {
+            exit::ACCEPTED
+        } else {
+            exit::INCOMPLETE
+        }
+    }
+
+    /// Prints it, of the folder that people call `folder`.
+    pub(crate) fn tell(&self, folder: &str, json: bool) {
+        let Self {
+            shard,
             planned,
             recorded,
             infrastructure,
-        };
-        out::line(event.line());
-    } else {
-        out::line(format_args!(
-            "shard {shard}: {recorded} of {} recorded, {infrastructure} lost to the harness",
-            counted(planned, "run")
-        ));
-        out::line(format_args!("folder: {}", folder.display()));
-        out::line("judge the whole with `spillgate merge` once every shard is there");
+        } = *self;
+        if json {
+            let event = Event::Shard {
+                schema: EVENT_SCHEMA,
+                shard: shard.to_string(),
+                folder: folder.to_owned(),
+                planned,
+                recorded,
+                infrastructure,
+            };
+            out::line(event.line());
+        } else {
+            out::line(format_args!(
+                "shard {shard}: {recorded} of {} recorded, {infrastructure} lost to the harness",
+                counted(planned, "run")
+            ));
+            out::line(format_args!("folder: {folder}"));
+            out::line("judge the whole with `spillgate merge` once every shard is there");
+        }
     }
-    Ok(if recorded == planned && infrastructure == 0 {
-        exit::ACCEPTED
-    } else {
-        exit::INCOMPLETE
-    })
 }

@@ -59,6 +59,7 @@ pub(crate) fn replaced(set: &RunSet, spoil: Spoil<'_>) -> RunSet {
         manifest: spoiled(&set.manifest, spoil),
         runs: spoiled(&set.runs, spoil),
         sensitivity: spoiled(&set.sensitivity, spoil),
+        executions: spoiled(&set.executions, spoil),
         torn: set.torn.clone(),
         prices: set.prices.clone(),
     }

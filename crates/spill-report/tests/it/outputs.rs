@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use spill_record::{Blessing, CallRecord, RunRecord, RunSet, runs_csv};
+use spill_record::{Blessing, CallRecord, ExecutionsRecord, RunRecord, RunSet, SCHEMA, runs_csv};
 use spill_report::{
     Baseline, Context, Event, Pace, compare, github_annotations, github_outputs, render, run_page,
     terminal_money,
@@ -44,7 +44,29 @@ pub(crate) fn case() -> RunSet {
         })
         .set;
     set.sensitivity = set.runs[..2].to_vec();
+    set.executions = ["off", "128KiB"].map(executions).to_vec();
     set
+}
+
+/// 32 executions under a configuration, which take more than the host has.
+fn executions(configuration: &str) -> ExecutionsRecord {
+    ExecutionsRecord {
+        schema: SCHEMA,
+        scenario: "review".to_owned(),
+        input: "large".to_owned(),
+        configuration: configuration.to_owned(),
+        executions: 32,
+        answered: 31,
+        results_persisted: 64,
+        budget_bytes: Some(16 << 20),
+        memory_limit_bytes: 32 << 20,
+        before_bytes: Some(10 << 20),
+        before_anonymous_bytes: Some(1 << 20),
+        peak_bytes: Some(40 << 20),
+        after_bytes: Some(36 << 20),
+        after_anonymous_bytes: Some(27 << 20),
+        error: (configuration == "off").then(|| "it went wrong".to_owned()),
+    }
 }
 
 /// Every output of one set, by name.

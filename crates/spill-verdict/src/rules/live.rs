@@ -174,8 +174,6 @@ fn paired_counts(pairs: &[Compared<'_>]) -> PairedCounts {
 fn proven(measured: Measured, state: State, words: String, interval: Interval) -> Measured {
     Measured {
         literal: state,
-        // An absent pair can move every bound.
-        settled: measured.settled && state == measured.literal,
         words: format!("{}; {words}", measured.words),
         interval: Some(interval),
         ..measured

@@ -168,10 +168,7 @@ impl Scores {
             control: 0,
             candidate: 0,
         };
-        let expected = pairs
-            .first()
-            .and_then(|pair| pick(pair.control).0)
-            .filter(|n| *n > 0);
+        let expected = pairs.first().and_then(|pair| pick(pair.control).0);
         for pair in pairs {
             let (off_expected, off_found) = pick(pair.control);
             let (on_expected, on_found) = pick(pair.candidate);

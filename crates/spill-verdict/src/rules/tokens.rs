@@ -140,9 +140,8 @@ fn token_words(
         return (State::NotProven, words.to_owned());
     };
     let kept = match bound {
-        Bound::AtMost => observed <= limit,
         Bound::Below => observed < limit,
-        Bound::AtLeast => observed >= limit,
+        Bound::AtMost | Bound::AtLeast => observed <= limit,
     };
     let over = match basis {
         TokenBasis::AllRuns => format!("{} of both", counted(n, "run")),

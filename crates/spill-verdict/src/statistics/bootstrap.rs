@@ -73,4 +73,13 @@ mod tests {
         assert!((bounds.lower + 0.25).abs() < 1e-12 && (bounds.upper + 0.25).abs() < 1e-12);
         assert_eq!(mean_bounds(&[], 3), None);
     }
+
+    #[test]
+    fn differences_turned_round_have_their_bounds_turned_round() {
+        let values: Vec<f64> = (1..=25).map(|i| f64::from(i).sqrt() - 3.0).collect();
+        let turned: Vec<f64> = values.iter().map(|value| -value).collect();
+        let bounds = mean_bounds(&values, 5).expect("there are values");
+        let other = mean_bounds(&turned, 5).expect("there are values");
+        assert_eq!((bounds.lower, bounds.upper), (-other.upper, -other.lower));
+    }
 }

@@ -67,3 +67,38 @@ pub fn signs(values: &[f64], limit: f64) -> Signs {
         state,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{not_above, not_below, signs};
+    use crate::rule::State::{Broken, Holds, NotProven};
+    use crate::statistics::Bounds;
+
+    #[test]
+    fn a_bound_on_the_margin_proves_neither_side() {
+        let of = |lower, upper| not_below(Bounds { lower, upper }, 0.25);
+        assert_eq!(of(-0.125, 0.5), Holds);
+        assert_eq!(of(-0.25, 0.5), NotProven);
+        assert_eq!(of(-0.5, -0.25), NotProven);
+        assert_eq!(of(-0.5, -0.375), Broken);
+    }
+
+    #[test]
+    fn a_bound_on_a_limit_keeps_it() {
+        let of = |lower, upper| not_above(Bounds { lower, upper }, 1.5);
+        assert_eq!(of(1.0, 1.5), Holds);
+        assert_eq!(of(1.0, 1.75), NotProven);
+        assert_eq!(of(1.5, 1.75), NotProven);
+        assert_eq!(of(1.625, 1.75), Broken);
+    }
+
+    #[test]
+    fn a_value_on_the_limit_is_on_neither_side() {
+        let found = signs(&[1.0, 1.0, 0.5, 2.0, 3.0], 1.0);
+        assert_eq!((found.below, found.above, found.n), (1, 2, 5));
+        assert_eq!(found.state, NotProven);
+        assert_eq!(signs(&[0.5; 5], 1.0).state, Holds);
+        assert_eq!(signs(&[1.0; 5], 1.0).state, NotProven);
+        assert_eq!(signs(&[1.5; 5], 1.0).state, Broken);
+    }
+}

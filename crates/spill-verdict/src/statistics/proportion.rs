@@ -78,11 +78,7 @@ fn correlation(counts: PairedCounts) -> f64 {
     }
     let n = a + b + c + d;
     let product = a * d - b * c;
-    let corrected = if product > 0.0 {
-        (product - n / 2.0).max(0.0)
-    } else {
-        product
-    };
+    let corrected = product.min(0.0) + (product - n / 2.0).max(0.0);
     corrected / margins.sqrt()
 }
 
@@ -131,21 +127,55 @@ mod tests {
         check_difference([60, 0, 0, 0], -0.0431, 0.0431);
     }
 
-    // Newcombe 1998, "Improved confidence intervals for the difference between binomial proportions
-    // based on paired data": method 10 on 36, 12, 2, 0 pairs, at 1.96.
-    #[test]
-    fn the_published_example_comes_out() {
+    #[track_caller]
+    fn check_published([both, gained, lost, neither]: [u64; 4], bounds: [f64; 2], places: i32) {
         let counts = PairedCounts {
-            both: 36,
-            gained: 12,
-            lost: 2,
-            neither: 0,
+            both,
+            gained,
+            lost,
+            neither,
         };
-        let bounds = difference_at(counts, 1.959_963_985).expect("there are pairs");
+        let found = difference_at(counts, 1.959_963_985).expect("there are pairs");
+        let half = 0.5 * 10_f64.powi(-places);
         assert!(
-            (bounds.lower - 0.0569).abs() < 5e-5 && (bounds.upper - 0.3404).abs() < 5e-5,
-            "{bounds:?}"
+            (found.lower - bounds[0]).abs() <= half && (found.upper - bounds[1]).abs() <= half,
+            "{counts:?}: {found:?}"
         );
+    }
+
+    // Newcombe 1998, "Improved confidence intervals for the difference between binomial proportions
+    // based on paired data", method 10 at 1.96; then the two examples of Fagerland, Lydersen and
+    // Laake 2017, "Statistical Analysis of Contingency Tables", chapter 8.
+    #[test]
+    fn published_examples_come_out() {
+        check_published([36, 12, 2, 0], [0.0569, 0.3404], 4);
+        check_published([1, 1, 7, 12], [-0.507, -0.026], 3);
+        check_published([59, 6, 16, 80], [-0.119, -0.005], 3);
+    }
+
+    /// Counting failures instead of successes turns the difference round.
+    #[test]
+    fn failures_have_the_bounds_of_successes_turned_round() {
+        for [both, gained, lost, neither] in [[20, 3, 1, 6], [9, 5, 2, 31], [2, 9, 7, 3]] {
+            let of = |both, gained, lost, neither| {
+                let counts = PairedCounts {
+                    both,
+                    gained,
+                    lost,
+                    neither,
+                };
+                difference_bounds(counts).expect("there are pairs")
+            };
+            let (won, failed) = (
+                of(both, gained, lost, neither),
+                of(neither, lost, gained, both),
+            );
+            assert!(
+                (won.lower + failed.upper).abs() < 1e-12
+                    && (won.upper + failed.lower).abs() < 1e-12,
+                "{won:?} {failed:?}"
+            );
+        }
     }
 
     #[test]

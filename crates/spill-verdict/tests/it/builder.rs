@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use spill_record::{
     Class, ConfigurationRecord, ConfigurationRole, EndReason, FactPlace, FactRecord, FactsOrigin,
-    Host, InputRecord, MEASURED_COLUMNS, Manifest, Mode, ModelRecord, Outcome, PlanRecord,
-    PlannedRun, RulesRecord, RunRecord, RunSet, SCHEMA, Stage, Versions, digest,
+    FolderKind, Host, InputRecord, MEASURED_COLUMNS, Manifest, Mode, ModelRecord, Outcome,
+    PlanRecord, PlannedRun, RulesRecord, RunRecord, RunSet, SCHEMA, Stage, Versions, digest,
 };
 
 const PROFILES: [&str; 5] = ["selective", "diligent", "hasty", "selective", "selective"];
@@ -63,6 +63,7 @@ impl Case {
                 manifest: manifest(stage, plan),
                 runs,
                 sensitivity: vec![],
+                executions: vec![],
                 torn: vec![],
                 prices: None,
             },
@@ -372,6 +373,8 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
         error: None,
         same_as: None,
         kept_files: None,
+        sampled_memory_bytes: None,
+        memory_check: None,
     }
 }
 
@@ -383,6 +386,7 @@ fn manifest(stage: Stage, plan: PlanRecord) -> Manifest {
         plan_hash: "0123456789abcdef".to_owned(),
         stage,
         mode: Mode::Simulated,
+        kind: FolderKind::Acceptance,
         subject: "built-in".to_owned(),
         base_seed: 42,
         versions: Versions {

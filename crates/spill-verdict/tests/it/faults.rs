@@ -178,7 +178,7 @@ fn one_input_that_always_fails_is_not_hidden_in_the_whole() {
         .cell("off", "large", fail)
         .cell("off", "medium", |run| {
             if run.repetition > 0 {
-                fail(run)
+                fail(run);
             }
         });
     let verdict = judge(&case.set);

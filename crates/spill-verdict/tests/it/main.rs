@@ -1,11 +1,15 @@
 //! Known records in, known verdicts out.
 
+mod bounds;
 mod builder;
 mod completeness;
+mod deciding;
+mod edges;
 mod faults;
 mod ladder;
 mod laws;
 mod live;
+mod names;
 mod planted;
 mod replay;
 mod replay_builder;

@@ -65,6 +65,13 @@ fn a_gate_whose_plan_accepts_nothing_is_not_trusted() {
         Case::full().set(|set| set.manifest.plan.rules.large_input_tokens_ratio_limit = 0.0);
     let verdict = judge(&strict.set);
     assert_eq!(verdict.exit_code(), exit::SELF_TEST);
+    // A fault that breaks its own rule beside another one that is broken anyway proves nothing.
+    let all = verdict.self_test.iter();
+    let missed = all.filter(|fault| fault.outcome == PlantedOutcome::Missed);
+    let missed: Vec<&str> = missed.map(|fault| &*fault.expected).collect();
+    let expected = ["accepted", "rule 1 broken", "rule 2 broken", "rule 4 broken"];
+    assert_eq!(missed[..4], expected);
+    assert_eq!(missed[4..], ["rule 5 broken"; 2]);
     assert!(
         verdict.sentence.contains("self-test"),
         "{}",

@@ -5,6 +5,7 @@ mod progress;
 mod rebuild;
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use anyhow::Context;
 
@@ -13,11 +14,12 @@ use spill_tokens::TokenCounter;
 use spill_traces::{ReplayedFile, ReplayedItem, replay_files};
 
 use crate::cli::ReplayArgs;
+use crate::remote::path_only;
 use crate::{Failure, host, out};
 
 use progress::Progress;
 
-pub(crate) use rebuild::{is_replay, rebuild};
+pub(crate) use rebuild::{Rebuilt, is_replay, rebuild};
 
 const VERB: &str = "replay";
 /// Counts of texts that are remembered; the bound on memory that does not depend on a transcript.
@@ -41,8 +43,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let counter = TokenCounter::o200k_base().remembering(KNOWN_COUNTS);
     let threads = args.jobs.and_then(NonZeroUsize::new);
     let threads = threads.or_else(|| std::thread::available_parallelism().ok());
+    let out = path_only("--out of a replay", &args.out).map_err(usage)?;
     let (folder, record) =
-        new_folder(args, asked.record(counter.name())).map_err(|error| usage(error.into()))?;
+        new_folder(&out, asked.record(counter.name())).map_err(|error| usage(error.into()))?;
     let mut writing = Writing { folder, record };
     let mut progress = Progress::new(args.quiet || args.json);
     let threads = threads.unwrap_or(NonZeroUsize::MIN);
@@ -116,7 +119,7 @@ impl Writing {
 }
 
 fn new_folder(
-    args: &ReplayArgs,
+    out: &Path,
     mut record: ReplayRecord,
 ) -> Result<(ReplayFolder, ReplayRecord), FolderError> {
     let asked = record.replay_id.clone();
@@ -125,7 +128,7 @@ fn new_folder(
         let (started_at, name) = host::now();
         record.started_at = started_at;
         record.replay_id = format!("{name}-replay-{asked}");
-        match ReplayFolder::create(&args.out, &record.replay_id) {
+        match ReplayFolder::create(out, &record.replay_id) {
             Err(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
             {

@@ -66,7 +66,12 @@ fn the_published_schemas_are_those_of_the_code() {
 #[test]
 fn a_run_folder_keeps_the_published_schemas() {
     let folder = folder();
-    accept(folder.path(), "document", "handbook", &[]);
+    accept(
+        folder.path(),
+        "document",
+        "handbook",
+        &["--executions", "1"],
+    );
     let latest = folder.path().join("reports/latest");
     let files = [
         ("manifest.json", "manifest.schema.json"),
@@ -74,6 +79,7 @@ fn a_run_folder_keeps_the_published_schemas() {
         ("runs.jsonl", "run.schema.json"),
         ("sensitivity.jsonl", "run.schema.json"),
         ("calls.jsonl", "call.schema.json"),
+        ("executions.jsonl", "executions.schema.json"),
     ];
     for (file, schema) in files {
         let validator = validator(schema);

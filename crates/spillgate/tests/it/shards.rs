@@ -243,6 +243,15 @@ fn what_does_not_belong_together_is_refused() {
     check(&[&one, &two, &copy], "output_tokens is");
     fs::write(two.join("runs.jsonl"), &sound).unwrap();
 
+    // A file that was taken away is named.
+    for name in ["calls.jsonl", "sensitivity.jsonl", "runs.jsonl"] {
+        let path = two.join(name);
+        let text = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        check(&[&one, &two], &format!("{name} is missing"));
+        fs::write(&path, text).unwrap();
+    }
+
     // A torn last line goes with a warning and leaves a gap; a torn middle line is refused.
     fs::write(two.join("runs.jsonl"), &sound[..sound.len() - 20]).unwrap();
     check(&[&one, &two], "torn line");
@@ -307,4 +316,118 @@ fn going_on_elsewhere_leaves_the_link_beside_the_folder() {
         path
     );
     assert!(!temp.path().join("reports").exists());
+}
+
+#[test]
+fn going_on_with_what_there_is_finds_the_own_part_or_begins_one() {
+    let temp = folder();
+    let first = killed(temp.path(), "out", 2);
+    let flags = ["--reps", "10", "--resume", "auto", "--shard"];
+    let said = |shard: &str| accept(temp.path(), "out", &[&flags[..], &[shard]].concat());
+    let folders = || fs::read_dir(temp.path().join("out")).unwrap().count();
+    let other = said("2/2");
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    assert!(
+        other.stderr.contains("a new run folder is begun"),
+        "{}",
+        other.stderr
+    );
+    assert_eq!(folders(), 2);
+    let own = said("1/2");
+    assert_eq!(own.code, Some(0), "{}", own.stderr);
+    let words = format!(
+        "going on with out/{}",
+        first.file_name().unwrap().to_string_lossy()
+    );
+    assert!(own.stderr.contains(&words), "{}", own.stderr);
+    assert_eq!(folders(), 2);
+    // What lacks nothing is not gone on with.
+    assert_eq!(said("1/2").code, Some(0));
+    assert_eq!(folders(), 3);
+    let path = first.to_string_lossy();
+    let wrong = accept(
+        temp.path(),
+        "out",
+        &["--reps", "10", "--shard", "2/2", "--resume", &path],
+    );
+    assert_eq!(wrong.code, Some(2));
+    assert!(
+        wrong.stderr.contains("is shard 1/2 and not shard 2/2"),
+        "{}",
+        wrong.stderr
+    );
+}
+
+#[test]
+fn what_a_killed_merge_left_is_no_run_folder_and_goes() {
+    let temp = folder();
+    assert_eq!(
+        accept(temp.path(), "one", &["--reps", "1", "--shard", "1/1"]).code,
+        Some(0)
+    );
+    let shard = only_folder(&temp.path().join("one"));
+    let merged = temp.path().join("merged");
+    let name = format!("{}-merged", shard.file_name().unwrap().to_string_lossy());
+    // As a kill leaves it: under its staging name, with some of the records.
+    let left = merged.join(format!(".merging-{name}")).join(&name);
+    fs::create_dir_all(&left).unwrap();
+    fs::copy(shard.join("manifest.json"), left.join("manifest.json")).unwrap();
+    let runs = fs::File::create(left.join("runs.jsonl")).unwrap();
+    runs.lock().unwrap();
+    let busy = merge(temp.path(), &[&shard]);
+    assert_eq!(busy.code, Some(2));
+    assert!(
+        busy.stderr.contains("being written by another process"),
+        "{}",
+        busy.stderr
+    );
+    drop(runs);
+    let said = merge(temp.path(), &[&shard]);
+    assert!(matches!(said.code, Some(0 | 3 | 4)), "{}", said.stderr);
+    let mut names: Vec<_> = fs::read_dir(&merged)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [name.as_str(), "latest"]);
+}
+
+#[test]
+fn a_part_that_is_none_says_what_one_is() {
+    let temp = folder();
+    for (text, words) in [
+        ("auto/x", "auto/n, such as auto/4, with n from 1 to 10000"),
+        ("auto/0", "auto/n, such as auto/4"),
+        ("5/4", "m from 1 to n"),
+    ] {
+        let said = accept(temp.path(), "out", &["--shard", text]);
+        assert_eq!(said.code, Some(2));
+        assert!(said.stderr.contains(words), "{text}: {}", said.stderr);
+    }
+    for (arguments, words) in [
+        (
+            &["sweep", "--window", "abc"][..],
+            "no whole number of tokens from 1",
+        ),
+        (
+            &["serve", "--listen", "localhost:8700"],
+            "write 127.0.0.1:8700",
+        ),
+        (
+            &["mock", "--listen", "127.0.0.1"],
+            "an IP address and a port",
+        ),
+        (
+            &["serve", "--reports", "s3://bucket/x"],
+            "--reports is a folder of this machine",
+        ),
+    ] {
+        let said = spillgate(temp.path(), arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}");
+        assert!(
+            said.stderr.contains(words),
+            "{arguments:?}: {}",
+            said.stderr
+        );
+    }
 }

@@ -9,11 +9,12 @@ use spill_engine as engine;
 use crate::program::repository;
 
 /// Which crates of ours each crate may use, and whether it may use tokio.
-const MAY_USE: [(&str, &[&str], bool); 13] = [
+const MAY_USE: [(&str, &[&str], bool); 14] = [
     ("spill-engine", &[], false),
     ("spill-store-object", &["spill-engine"], false),
     ("spill-tokens", &[], false),
     ("spill-record", &[], false),
+    ("spill-remote", &["spill-record"], true),
     ("spill-scenario", &["spill-record"], false),
     ("spill-verdict", &["spill-record"], false),
     ("spill-report", &["spill-record", "spill-verdict"], false),
@@ -42,6 +43,7 @@ const MAY_USE: [(&str, &[&str], bool); 13] = [
             "spill-engine",
             "spill-mocks",
             "spill-record",
+            "spill-remote",
             "spill-report",
             "spill-runner",
             "spill-scenario",

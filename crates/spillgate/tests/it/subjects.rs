@@ -96,6 +96,12 @@ fn a_foreign_agent_is_counted_at_the_servers_and_what_it_does_not_tell_is_missin
             run["leak_check"],
             "inotify+search, no step result to compare"
         );
+        assert_eq!(
+            run["memory_check"],
+            "samples of the process tree, a lower bound"
+        );
+        let sampled: u64 = run["sampled_memory_bytes"].parse().expect("a size");
+        assert!(sampled > 0);
         for untold in [
             "duration_ms",
             "llm_retries",
@@ -259,4 +265,74 @@ fn a_scenario_names_its_own_subject() {
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     assert_eq!(manifest["subject"], "small-agent");
     assert_eq!(manifest["plan"]["configurations"][0]["policy"], "own");
+}
+
+/// A folder that looks like a cgroup, with these controllers for its children.
+fn like_a_cgroup(folder: &Path, controllers: &str) -> String {
+    let group = folder.join("group");
+    fs::create_dir_all(&group).unwrap();
+    fs::write(group.join("cgroup.subtree_control"), controllers).unwrap();
+    group.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_cgroup_that_cannot_measure_is_refused_or_replaced_by_samples() {
+    let folder = folder();
+    let path = folder.path();
+    let refused = |group: &str, words: &str| {
+        let said = spillgate(path, &["accept", "--quiet", "--cgroup", group]);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    };
+    refused("nowhere", "is no cgroup of version 2");
+    refused(&like_a_cgroup(path, "cpu pids\n"), "+memory");
+    assert!(!path.join("reports").exists());
+
+    // A group made here has no `memory.peak`.
+    let group = like_a_cgroup(path, "cpu memory\n");
+    let subject = subject(path, "stdout", STDOUT);
+    let said = accept(
+        path,
+        "review",
+        "small",
+        &["--reps", "1", "--subject", &subject, "--cgroup", &group],
+    );
+    for run in rows(&path.join("reports/latest/runs.csv")) {
+        assert_eq!(run["end_reason"], "answered", "{}", said.stderr);
+        assert!(run["memory_check"].contains("lower bound"));
+    }
+    let left: Vec<_> = fs::read_dir(&group).unwrap().collect();
+    assert_eq!(left.len(), 1, "only what was there");
+}
+
+#[test]
+fn the_plan_for_a_subject_is_listed_without_having_it() {
+    let folder = folder();
+    let listed = |subject: &str| {
+        spillgate(
+            folder.path(),
+            &["list", "--stage", "quick", "--subject", subject],
+        )
+    };
+    let said = listed("codex");
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("· raised"), "{}", said.stdout);
+    assert!(!said.stdout.contains("· 32KiB"), "{}", said.stdout);
+    let own = spillgate(folder.path(), &["list", "--stage", "quick"]);
+    assert_eq!(listed("built-in").stdout, own.stdout);
+    let wrong = listed("codexx");
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("claude-code"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_full_disk_is_named_and_no_fault_of_the_subject() {
+    let said = spillgate(
+        Path::new("/"),
+        &["launch", "--report", "/dev/full", "--", "true"],
+    );
+    assert_eq!(said.code, Some(1));
+    for words in ["cannot write /dev/full", "No space left", "TMPDIR"] {
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    }
 }

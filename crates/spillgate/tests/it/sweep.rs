@@ -55,10 +55,70 @@ fn what_a_threshold_cannot_change_is_not_run_again() {
     ] {
         assert_eq!(alone.last().unwrap()[column], last[column], "{column}");
     }
+}
 
-    // The folder is a run folder like any other.
-    let judged = spillgate(temp.path(), &["judge", &first.to_string_lossy()]);
-    assert_ne!(judged.code, Some(5), "{}", judged.stdout);
+#[test]
+fn a_sweep_is_told_as_a_sweep_by_every_verb() {
+    let temp = folder();
+    let said = sweep(
+        temp.path(),
+        &["--thresholds", "8KiB,32KiB,64KiB", "--out", "one"],
+    );
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(
+        said.stdout
+            .contains("review/small: stored nothing, as off: 32KiB, 64KiB"),
+        "{}",
+        said.stdout
+    );
+    let folder = only_folder(&temp.path().join("one"));
+    let manifest = fs::read_to_string(folder.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"kind\":\"sweep\""));
+    assert!(
+        !manifest.contains("\"shipped\":true"),
+        "none of the settings ships"
+    );
+    let name = folder.to_string_lossy();
+    let judged = spillgate(temp.path(), &["judge", &name]);
+    assert_eq!(judged.code, Some(0), "{}", judged.stderr);
+    assert_eq!(
+        judged.stdout,
+        said.stdout
+            .replace("one/", &format!("{}/", temp.path().join("one").display()))
+    );
+    let page = fs::read(folder.join("sweep.html")).unwrap();
+    fs::remove_file(folder.join("sweep.html")).unwrap();
+    let reported = spillgate(temp.path(), &["report", &name]);
+    assert!(
+        reported.stdout.trim().ends_with("sweep.html"),
+        "{}",
+        reported.stderr
+    );
+    assert!(
+        fs::read(folder.join("sweep.html")).unwrap() == page,
+        "equal bytes"
+    );
+    assert!(!folder.join("verdict.json").exists() && !folder.join("report.html").exists());
+    for (arguments, words) in [
+        (
+            &["compare", &name, &name][..],
+            "holds a sweep, in which nothing is judged",
+        ),
+        (
+            &["report", &name, "--prices", "p.toml"],
+            "leave --prices out",
+        ),
+        (&["merge", &name], "is no shard"),
+        (&["accept", "--resume", &name], "made by `spillgate sweep`"),
+    ] {
+        let refused = spillgate(temp.path(), arguments);
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.stdout);
+        assert!(
+            refused.stderr.contains(words),
+            "{arguments:?}: {}",
+            refused.stderr
+        );
+    }
 }
 
 #[test]

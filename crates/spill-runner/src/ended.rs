@@ -1,0 +1,70 @@
+//! How a subject's process that ended on its own did.
+
+use spill_record::EndReason;
+use spill_scenario::AnswerRule;
+
+use crate::assemble::ProcessEnd;
+use crate::foreign::{self, Told};
+use crate::process::{Finished, RunDirs};
+use crate::step_result;
+
+/// Reads how a foreign subject's process that ended on its own did: it has no codes of ours.
+pub(crate) fn foreign_end(rule: &AnswerRule, finished: &Finished, dirs: &RunDirs) -> ProcessEnd {
+    let Some(report) = &finished.report else {
+        return no_report(finished);
+    };
+    let how = match (report.exit_code, report.signal) {
+        (Some(0), _) => return ProcessEnd::Told(foreign::told(rule, &finished.stdout, dirs)),
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    };
+    ProcessEnd::Told(Told::Ended(format!("the subject ended with {how}")))
+}
+
+/// The launcher did not do its work.
+fn no_report(finished: &Finished) -> ProcessEnd {
+    let said = last_line(&finished.stderr);
+    let why = format!("the launcher left no report: {said}");
+    ProcessEnd::Harness(EndReason::LaunchFailed, why)
+}
+
+/// Reads how a process that ended on its own did.
+pub(crate) fn end_of(finished: &Finished) -> ProcessEnd {
+    let Some(report) = &finished.report else {
+        return no_report(finished);
+    };
+    match (report.exit_code, step_result::parse(&finished.stdout)) {
+        (Some(0), Ok(result)) => ProcessEnd::Reported(Box::new(result)),
+        (Some(2), _) => {
+            let why = "the subject refused its settings or its job (exit code 2)".to_owned();
+            ProcessEnd::Subject(EndReason::BadSettings, why)
+        }
+        (Some(code), Ok(_)) => {
+            let why = format!("the subject printed a step result and ended with exit code {code}");
+            ProcessEnd::Subject(EndReason::Crashed, why)
+        }
+        (code, Err(why)) => {
+            let how = match (code, report.signal) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "an unknown status".to_owned(),
+            };
+            ProcessEnd::Subject(EndReason::Crashed, format!("{why}; it ended with {how}"))
+        }
+        (None, Ok(_)) => {
+            let why = "the subject printed a step result and was ended by a signal".to_owned();
+            ProcessEnd::Subject(EndReason::Crashed, why)
+        }
+    }
+}
+
+/// The launcher's own words: its message, if it could not start the subject.
+pub(crate) fn last_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("spillgate launch:"));
+    line.unwrap_or("it was ended from outside").to_owned()
+}
