@@ -3,6 +3,7 @@
 mod bounds;
 mod builder;
 mod completeness;
+mod curves;
 mod deciding;
 mod edges;
 mod faults;
@@ -10,6 +11,7 @@ mod ladder;
 mod laws;
 mod live;
 mod names;
+mod notices;
 mod planted;
 mod replay;
 mod replay_builder;
