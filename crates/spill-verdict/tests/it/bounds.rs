@@ -61,7 +61,10 @@ fn words_have_both_bounds_and_the_margin_in_points() {
     assert!(found.ends_with(words), "{found}");
     assert!(found.starts_with("quality 70 % against 95 %"), "{found}");
     let success = row(&case, Rule::SuccessRate, "document").words;
-    assert!(success.ends_with(" at 95 % each, margin -10 points"), "{success}");
+    assert!(
+        success.ends_with(" at 95 % each, margin -10 points"),
+        "{success}"
+    );
 }
 
 #[test]
@@ -133,15 +136,10 @@ fn plan(pairs: u32, only: impl Fn(Class) -> bool) -> PlanRecord {
 fn a_plan_is_told_what_it_can_prove_of_the_inputs_it_has() {
     let rules = |plan: &PlanRecord| -> Vec<String> {
         let lines = attainable(plan).into_iter();
-        lines
-            .map(|line| line.chars().take(6).collect())
-            .collect()
+        lines.map(|line| line.chars().take(6).collect()).collect()
     };
     let document = |class| class == Class::Document;
-    assert_eq!(
-        rules(&plan(30, document)),
-        ["rule 1", "rule 2", "rule 4"]
-    );
+    assert_eq!(rules(&plan(30, document)), ["rule 1", "rule 2", "rule 4"]);
     assert_eq!(
         rules(&plan(30, |class| !document(class))),
         ["rule 1", "rule 2", "rule 3"]

@@ -14,7 +14,9 @@ fn curve(case: &Case, input: &str) -> SweepCurve {
 #[test]
 fn a_point_has_the_figures_of_its_runs() {
     let case = Case::full()
-        .one("32KiB", "large", 0, |run| run.same_as = Some("x".to_owned()))
+        .one("32KiB", "large", 0, |run| {
+            run.same_as = Some("x".to_owned())
+        })
         .one("32KiB", "large", 1, fail)
         .one("32KiB", "large", 4, lose)
         .cell("32KiB", "large", |run| run.reread_bytes = Some(3 * 16_384));
@@ -103,7 +105,11 @@ fn a_recommendation_says_why() {
          off is next with 80 % more; 1 lose success or quality against the control",
     );
     let none = Case::full().without(|run| run.configuration == "off" && run.input == "document");
-    check_line(&none, "document", "document: no run of the control finished");
+    check_line(
+        &none,
+        "document",
+        "document: no run of the control finished",
+    );
 }
 
 #[track_caller]

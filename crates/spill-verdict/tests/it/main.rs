@@ -15,6 +15,7 @@ mod notices;
 mod planted;
 mod replay;
 mod replay_builder;
+mod replay_figures;
 mod rules;
 mod standing;
 mod sweeps;
