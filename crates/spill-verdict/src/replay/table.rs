@@ -242,3 +242,35 @@ fn wrapped(line: &str) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{WIDTH, percent_short, wrapped};
+
+    #[test]
+    fn lines_take_as_many_words_as_fit() {
+        let width = usize::from(WIDTH);
+        let fits = "x".repeat(width);
+        assert_eq!(wrapped(&fits), [fits.clone()]);
+        for first in 60..100 {
+            let text = format!("{} and two more words", "x".repeat(first));
+            let lines = wrapped(&text);
+            let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+            let again: Vec<Vec<String>> = lines.iter().map(|line| words(line)).collect();
+            assert_eq!(again.concat().join(" "), text);
+            for pair in lines.windows(2) {
+                let next = pair[1].split_whitespace().next().expect("a word");
+                assert!(pair[0].len() + 1 + next.len() > width, "{lines:?}");
+                assert!(pair[1].starts_with("  ") && pair[1].len() <= width);
+            }
+            assert!(lines[0].len() <= width.max(first), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_that_rounds_to_nothing_has_no_sign() {
+        assert_eq!(percent_short(-0.000_4), "0.0 %");
+        assert_eq!(percent_short(-0.000_6), "-0.1 %");
+        assert_eq!(percent_short(0.123_4), "12.3 %");
+    }
+}

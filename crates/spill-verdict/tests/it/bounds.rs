@@ -1,7 +1,7 @@
 //! What live mode writes beside its states: the worse bound, its margin, the words.
 
-use spill_record::{Mode, RunRecord, Stage};
-use spill_verdict::{Interval, IntervalOf, Rule, RuleVerdict, State, judge};
+use spill_record::{Class, Mode, PlanRecord, RunRecord, Stage};
+use spill_verdict::{Interval, IntervalOf, Rule, RuleVerdict, State, attainable, judge};
 
 use crate::builder::{Case, exhaust, lose, score};
 
@@ -61,7 +61,10 @@ fn words_have_both_bounds_and_the_margin_in_points() {
     assert!(found.ends_with(words), "{found}");
     assert!(found.starts_with("quality 70 % against 95 %"), "{found}");
     let success = row(&case, Rule::SuccessRate, "document").words;
-    assert!(success.ends_with(" at 95 % each, margin -10 points"), "{success}");
+    assert!(
+        success.ends_with(" at 95 % each, margin -10 points"),
+        "{success}"
+    );
 }
 
 #[test]
@@ -121,4 +124,30 @@ fn pairs_of_other_seeds_are_resampled_otherwise() {
     let bounds: Vec<String> = (0..6).map(resampled).collect();
     assert_eq!(bounds[0], resampled(0));
     assert!(bounds.iter().any(|other| *other != bounds[0]), "{bounds:?}");
+}
+
+fn plan(pairs: u32, only: impl Fn(Class) -> bool) -> PlanRecord {
+    let mut plan = live(pairs, "small", |_| ()).set.manifest.plan;
+    plan.inputs.retain(|input| only(input.class));
+    plan
+}
+
+#[test]
+fn a_plan_is_told_what_it_can_prove_of_the_inputs_it_has() {
+    let rules = |plan: &PlanRecord| -> Vec<String> {
+        let lines = attainable(plan).into_iter();
+        lines.map(|line| line.chars().take(6).collect()).collect()
+    };
+    let document = |class| class == Class::Document;
+    assert_eq!(rules(&plan(30, document)), ["rule 1", "rule 2", "rule 4"]);
+    assert_eq!(
+        rules(&plan(30, |class| !document(class))),
+        ["rule 1", "rule 2", "rule 3"]
+    );
+    let last = |pairs| attainable(&plan(pairs, document)).swap_remove(2);
+    assert_eq!(last(19), "rule 4 cannot hold: 19 pairs, 20 are needed");
+    assert_eq!(
+        last(20),
+        "rule 4 can hold: 20 pairs are enough for a bootstrap"
+    );
 }
