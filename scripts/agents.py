@@ -6,6 +6,7 @@ agents did with them.
 
 import json
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,6 +23,9 @@ def only(name, keep):
 
 def inputs(folder):
     head, found, rest = only("review", "medium")
+    # One reader for all, the one that the mix draws for this pair: no extra pairs for the others are run.
+    rest, replaced = re.subn(r"(?m)^population = .*$", "population = { diligent = 1.0 }", rest)
+    assert replaced == 1, "the scenario names its population on one line"
     (folder / "medium.toml").write_text(f"{head}[[inputs]]{found[0]}\n{rest}")
     lines, size, number = [], 0, 0
     while size < 300 * 1024:
