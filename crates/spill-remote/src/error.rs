@@ -1,6 +1,8 @@
+#[cfg(feature = "s3")]
 use std::error::Error;
 use std::path::PathBuf;
 
+#[cfg(feature = "s3")]
 use object_store::client::{HttpError, HttpErrorKind};
 
 /// A run folder on an object store that could not be published or fetched.
@@ -122,6 +124,7 @@ fn told(error: &object_store::Error) -> (String, &'static str) {
     }
 }
 
+#[cfg(feature = "s3")]
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }
@@ -137,7 +140,14 @@ fn code(error: &object_store::Error) -> Option<String> {
     plain.then(|| code.to_owned())
 }
 
+/// Without a store that is reached over HTTP, nothing goes wrong below it.
+#[cfg(not(feature = "s3"))]
+fn http_error(_: &object_store::Error) -> Option<(&'static str, String)> {
+    None
+}
+
 /// What went wrong below HTTP, and the system's word for it.
+#[cfg(feature = "s3")]
 fn http_error(error: &object_store::Error) -> Option<(&'static str, String)> {
     let http = chain(error).find_map(|error| error.downcast_ref::<HttpError>())?;
     let kind = match http.kind() {
