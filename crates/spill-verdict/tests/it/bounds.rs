@@ -61,7 +61,10 @@ fn words_have_both_bounds_and_the_margin_in_points() {
     assert!(found.ends_with(words), "{found}");
     assert!(found.starts_with("quality 70 % against 95 %"), "{found}");
     let success = row(&case, Rule::SuccessRate, "document").words;
-    assert!(success.ends_with(" at 95 % each, margin -10 points"), "{success}");
+    assert!(
+        success.ends_with(" at 95 % each, margin -10 points"),
+        "{success}"
+    );
 }
 
 #[test]

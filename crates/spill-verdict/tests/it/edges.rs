@@ -128,8 +128,7 @@ fn rule_5_counts_what_was_not_searched_missing_and_lost() {
             r.files_written = None;
         })
         .without(on_medium(3));
-    let words =
-        "0 runs of 1 searched wrote a file or let result content out, 1 not searched, 1 missing, 2 \
+    let words = "0 runs of 1 searched wrote a file or let result content out, 1 not searched, 1 missing, 2 \
          lost to the harness";
     check(some, Rule::NothingLeaks, State::NotRun, 1, words);
 }

@@ -69,7 +69,12 @@ fn a_gate_whose_plan_accepts_nothing_is_not_trusted() {
     let all = verdict.self_test.iter();
     let missed = all.filter(|fault| fault.outcome == PlantedOutcome::Missed);
     let missed: Vec<&str> = missed.map(|fault| &*fault.expected).collect();
-    let expected = ["accepted", "rule 1 broken", "rule 2 broken", "rule 4 broken"];
+    let expected = [
+        "accepted",
+        "rule 1 broken",
+        "rule 2 broken",
+        "rule 4 broken",
+    ];
     assert_eq!(missed[..4], expected);
     assert_eq!(missed[4..], ["rule 5 broken"; 2]);
     assert!(
