@@ -191,6 +191,7 @@ fn one_input_that_always_fails_is_not_hidden_in_the_whole() {
         State::Broken
     );
     assert_ne!(verdict.decision, Decision::Keep);
+    assert_eq!(verdict.candidates[0].state, State::Broken);
     assert!(verdict.sentence.contains("small"), "{}", verdict.sentence);
 }
 
