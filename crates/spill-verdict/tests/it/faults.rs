@@ -37,6 +37,10 @@ fn runs_with_errors_do_not_leave_the_denominator() {
     assert_ne!(rate.state, State::Holds);
     let all = verdict.denominators;
     assert_eq!((all.planned, all.failed, all.infrastructure), (120, 1, 1));
+    // Nothing but the lost run: 9 of 9 are no pass of 10.
+    let verdict = of_ten(0, 1);
+    let rate = row(&verdict, Rule::SuccessRate, "small");
+    assert_eq!((rate.observed, rate.state), (Some(1.0), State::NotProven));
     // A failed run stays in: 8 of 10, and not 8 of 8.
     let verdict = of_ten(2, 0);
     let rate = row(&verdict, Rule::SuccessRate, "small");
@@ -187,6 +191,7 @@ fn one_input_that_always_fails_is_not_hidden_in_the_whole() {
         State::Broken
     );
     assert_ne!(verdict.decision, Decision::Keep);
+    assert_eq!(verdict.candidates[0].state, State::Broken);
     assert!(verdict.sentence.contains("small"), "{}", verdict.sentence);
 }
 
