@@ -250,7 +250,9 @@ fn what_is_not_there_is_said() {
         (2, 0)
     );
     for html in [bare, whole] {
-        assert!(html.contains("<dt>self-test</dt><dd>reduced to records: 11 planted faults as expected</dd>"));
+        assert!(html.contains(
+            "<dt>self-test</dt><dd>reduced to records: 11 planted faults as expected</dd>"
+        ));
         assert!(html.contains("No report has been accepted here yet"));
     }
 }
