@@ -162,13 +162,8 @@ fn reason(
     saved: &dyn Fn(usize, usize) -> f64,
 ) -> String {
     let whole = sums.as_recorded.input_tokens as f64;
-    let words = |saved: f64| {
-        if whole > 0.0 {
-            percent((saved / whole * 1_000.0).round() / 1_000.0)
-        } else {
-            "nothing".to_owned()
-        }
-    };
+    // What saves anything saves it of something.
+    let words = |saved: f64| percent((saved / whole * 1_000.0).round() / 1_000.0);
     let assumption = |index: usize| record.read_backs.get(index).map_or("", |name| name);
     match kind {
         AdviceKind::NothingToReplace => {

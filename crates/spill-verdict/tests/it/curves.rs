@@ -15,7 +15,7 @@ fn curve(case: &Case, input: &str) -> SweepCurve {
 fn a_point_has_the_figures_of_its_runs() {
     let case = Case::full()
         .one("32KiB", "large", 0, |run| {
-            run.same_as = Some("x".to_owned())
+            run.same_as = Some("x".to_owned());
         })
         .one("32KiB", "large", 1, fail)
         .one("32KiB", "large", 4, lose)

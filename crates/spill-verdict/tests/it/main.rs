@@ -6,6 +6,7 @@ mod completeness;
 mod curves;
 mod deciding;
 mod edges;
+mod executions;
 mod faults;
 mod ladder;
 mod laws;

@@ -51,11 +51,21 @@ fn figures_are_what_is_less_than_recorded_or_its_share() {
     check("replaced_results >= 0%", &plain, 100.0 / 6.0);
     check("used_results >= 0", &plain, 5.0);
     check("calls_over_window >= 0%", &plain, 0.0);
+    check("saved_input_tokens[threshold=32KiB] > 999999", &plain, 1e6);
+    check("saved_input_tokens[threshold=32KiB] < 1000001", &plain, 1e6);
     check("saved_cost >= 0", &priced(0), 2.0);
     check("saved_cost >= 0%", &priced(0), 20.0);
     check("input_cost >= 0", &priced(0), 8.0);
     check("input_cost >= 0%", &priced(0), 80.0);
     check("input_cost[threshold=off] >= 0", &priced(0), 10.0);
+}
+
+#[test]
+fn what_is_counted_needs_no_replacement() {
+    let untried = totals(&[session(1, Class::Small, [None; 3])]);
+    check("replaced_results <= 0", &untried, 0.0);
+    check("calls >= 20", &untried, 20.0);
+    check("sessions >= 1", &untried, 1.0);
 }
 
 #[track_caller]
@@ -195,6 +205,8 @@ fn an_expression_that_is_none_says_what_is_wrong() {
     let size = Gate::parse("saved_input_bytes >= 1KiB").expect("a gate");
     let found = size.judge(&record(&[]), &totals(&sessions()).all);
     assert_eq!(found.map(|found| found.limit), Ok(1_024.0));
+    let spaced = Gate::parse("  calls >=  1 ").expect("a gate");
+    assert_eq!(spaced.text(), "calls >=  1");
     assert_eq!(size.to_string(), "saved_input_bytes >= 1KiB");
 }
 
@@ -328,6 +340,30 @@ fn a_text_says_what_is_missing_only_where_it_is() {
     let whole = totals(&[session(2, Class::Small, [None; 3])]);
     assert!(!text(&record(&[]), &whole).contains("were cut"));
     assert_eq!(text(&clean, &totals(&[])), "No transcript in 7 files.");
+}
+
+#[test]
+fn files_without_a_call_are_said() {
+    let mut without = record(&[]);
+    without.problems = [("no-calls".to_owned(), 3)].into();
+    let words = "3 of a known format hold no LLM call: there is nothing to replay.";
+    let found = text(&without, &totals(&[]));
+    assert!(found.contains(words), "{found}");
+}
+
+#[test]
+fn calls_without_a_token_have_no_shares() {
+    let mut empty = totals(&sessions());
+    empty.all.as_recorded.input_tokens = 0;
+    empty.all.as_recorded.cached_input_tokens = 0;
+    for outcome in &mut empty.all.outcomes {
+        outcome.input_tokens = 0;
+    }
+    let found = text(&record(&[]), &empty);
+    assert!(found.contains("0 input tokens (none cached"), "{found}");
+    let row = found.lines().find(|line| line.starts_with(" 8KiB"));
+    let cells: Vec<&str> = row.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(cells, ["8KiB", "10", "-", "-", "-"], "{found}");
 }
 
 #[test]
