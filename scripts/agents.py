@@ -23,7 +23,7 @@ def only(name, keep):
 
 def inputs(folder):
     head, found, rest = only("review", "medium")
-    # One reader for all, the one that the mix draws for this pair: no extra pairs for the others are run.
+    # One reader for all: the one that reads everything back, so that every agent shows how that is done with it.
     rest, replaced = re.subn(r"(?m)^population = .*$", "population = { diligent = 1.0 }", rest)
     assert replaced == 1, "the scenario names its population on one line"
     (folder / "medium.toml").write_text(f"{head}[[inputs]]{found[0]}\n{rest}")
