@@ -20,7 +20,7 @@ pub struct LlmCallEntry {
     pub call: u64,
     /// Assistant turns before this request, plus one; 0 for a request that is none.
     pub iteration: u64,
-    /// HTTP status of the answer; 0 when a fault left none that a client can use.
+    /// HTTP status of the answer; 0 when none arrived that a client can use.
     pub status: u16,
     /// Prompt tokens that the prompt cache did not have; 0 when refused.
     pub uncached_input_tokens: u64,
@@ -30,6 +30,8 @@ pub struct LlmCallEntry {
     pub cache_write_tokens: u64,
     /// Completion tokens; 0 when refused.
     pub output_tokens: u64,
+    /// Whether the endpoint did not tell what it billed; the four figures above then mean nothing.
+    pub usage_is_missing: bool,
     /// Bytes of the request body.
     pub request_bytes: u64,
     /// Digest of the request body (XXH3-128 of its parts, hex).
@@ -46,8 +48,19 @@ pub struct LlmCallEntry {
     pub finish_reason: String,
     /// The planned fault that hit it.
     pub fault: Option<&'static str>,
-    /// What it took on the latency model's clock; `None` without one.
+    /// Why a real endpoint's answer is missing, where neither subject nor model is to blame.
+    pub lost: Option<Lost>,
+    /// What it took on the latency model's clock, or at a real endpoint; `None` without either.
     pub model_time_ms: Option<f64>,
+}
+
+/// Why a request has no answer, where neither subject nor model is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The endpoint was not there, too busy, refused the key, or sent what is no answer.
+    Endpoint,
+    /// What may be spent was spent.
+    SpendingCap,
 }
 
 /// Bytes of one request by where they come from: message content, without JSON syntax.

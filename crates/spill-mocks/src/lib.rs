@@ -10,6 +10,9 @@
 //! choice is a hash of seed, scenario, turn and purpose, so equal requests have equal answers. The
 //! one state on the server is the prompt cache; it changes the reported usage and nothing else.
 //!
+//! In place of the simulated model, the LLM server can forward to a real endpoint ([`Upstream`]): the
+//! same addresses, the same journal, and the endpoint's own usage in it.
+//!
 //! The work for a request grows with what is new in it: messages that the request before began
 //! with too are recognised by comparing bytes ([`Work`] counts the rest).
 //!
@@ -26,6 +29,7 @@ mod error;
 mod facts;
 mod faults;
 mod filed;
+mod forward;
 mod journal;
 mod latency;
 mod llm_routes;
@@ -62,7 +66,13 @@ mod testing;
 
 pub use error::BadRequest;
 pub use facts::derive_facts;
-pub use journal::{ContextBytes, Journal, LlmCallEntry, NewResult, ResultForm, ToolCallEntry};
+pub use forward::{
+    Attempt, BilledTokens, Endpoint, EndpointApi, EndpointError, EndpointKey, Gate, KeyError,
+    Upstream, UpstreamError, UpstreamOptions,
+};
+pub use journal::{
+    ContextBytes, Journal, LlmCallEntry, Lost, NewResult, ResultForm, ToolCallEntry,
+};
 pub use llm_server::LlmServer;
 pub use model::{Action, ToolCall, respond};
 pub use registry::{Registry, Work};

@@ -16,6 +16,7 @@ use crate::dialect::{
     Dialect, gemini_models, gemini_total_tokens, messages_input_tokens, messages_models, models,
 };
 use crate::faults::Delivery;
+use crate::forward::relay;
 use crate::mcp::{self, HttpAnswer, Stated};
 use crate::refusal::{Refusal, Wrong};
 use crate::registry::{Registry, Slot};
@@ -173,6 +174,10 @@ async fn answer(
                 model,
                 stream: stream.is_some(),
             };
+            if let Some(upstream) = registry.upstream() {
+                let relayed = relay(&registry, &upstream, slot, &wire, &headers, query, body);
+                return relayed.await;
+            }
             let (reply, wait) = registry.answer(&slot, body, &wire);
             if !wait.is_zero() {
                 tokio::time::sleep(wait).await;
@@ -279,7 +284,7 @@ fn array(dialect: Dialect, completion: &Completion) -> Bytes {
     format!("[{}]", data.collect::<Vec<_>>().join(",\r\n")).into()
 }
 
-fn refused(dialect: Dialect, refusal: &Refusal) -> Response {
+pub(crate) fn refused(dialect: Dialect, refusal: &Refusal) -> Response {
     let (status, body) = dialect.refusal(refusal);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
     let mut response = json(status, body);

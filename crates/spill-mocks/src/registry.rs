@@ -9,11 +9,12 @@ use spill_tokens::TokenCounter;
 use crate::answer::Readings;
 use crate::error::BadRequest;
 use crate::faults::Faults;
-use crate::journal::{Journal, ToolCallEntry};
+use crate::forward::Upstream;
+use crate::journal::{Journal, Lost, ToolCallEntry};
 use crate::mcp::{self, Stated};
 use crate::request::Wire;
 use crate::run::MockRun;
-use crate::state::{LlmState, Reply};
+use crate::state::{Closed, LlmState, Opened, Reply};
 use crate::tools::{Offer, ServedTools};
 use crate::usage::Prefixes;
 
@@ -32,6 +33,7 @@ pub struct Registry {
     served: Mutex<Vec<Arc<ServedTools>>>,
     strays: Mutex<Vec<String>>,
     parsed_bytes: Mutex<u64>,
+    upstream: Option<Arc<Upstream>>,
 }
 
 /// Bytes that the LLM server worked on beyond moving and comparing them.
@@ -68,6 +70,16 @@ impl Registry {
             served: Mutex::default(),
             strays: Mutex::default(),
             parsed_bytes: Mutex::default(),
+            upstream: None,
+        }
+    }
+
+    /// A registry whose LLM server forwards to a real endpoint in place of the simulated model.
+    #[must_use]
+    pub fn forwarding(tokens: Arc<TokenCounter>, upstream: Arc<Upstream>) -> Self {
+        Self {
+            upstream: Some(upstream),
+            ..Self::new(tokens)
         }
     }
 
@@ -155,6 +167,20 @@ impl Registry {
         (reply, llm.wait)
     }
 
+    /// The real endpoint, where there is one.
+    pub(crate) fn upstream(&self) -> Option<Arc<Upstream>> {
+        self.upstream.clone()
+    }
+
+    pub(crate) fn tokens(&self) -> Arc<TokenCounter> {
+        Arc::clone(&self.tokens)
+    }
+
+    /// Journals a request of a run that goes on to a real endpoint.
+    pub(crate) fn open(&self, slot: &Slot, body: Bytes, wire: &Wire) -> Result<Opened, BadRequest> {
+        lock(&slot.llm).open(body, wire, &self.tokens)
+    }
+
     /// Counts the tokens of a prompt.
     pub(crate) fn count_tokens(
         &self,
@@ -195,6 +221,16 @@ impl Slot {
     /// Feeds the run's prompt cache with a request that was answered.
     pub(crate) fn complete(&self, prompt: &Prefixes) {
         lock(&self.llm).complete(prompt);
+    }
+
+    /// Completes the entry of a request that went on to a real endpoint.
+    pub(crate) fn close(&self, call: u64, closed: Closed) {
+        lock(&self.llm).close(call, closed);
+    }
+
+    /// Marks a request that does not go on.
+    pub(crate) fn refuse(&self, call: u64, lost: Lost, reason: &str) {
+        lock(&self.llm).refuse(call, lost, reason);
     }
 
     /// What hits the next tool call.

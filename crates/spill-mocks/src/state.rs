@@ -1,5 +1,7 @@
 //! One run on the LLM server: a request goes in, a reply comes out, the journal grows.
 
+mod forwarded;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use crate::reply::{Completion, Said, Usage};
 use crate::request::{View, Wire};
 use crate::run::MockRun;
 use crate::usage::{Cost, Prefixes, PromptCache, context, result_entry};
+
+pub(crate) use forwarded::{Closed, Opened};
 
 /// The LLM side of a run.
 ///
@@ -78,18 +82,7 @@ impl LlmState {
         let call = self.journal.len() as u64;
         let view = match self.read(body.clone(), wire, tokens) {
             Ok(view) => view,
-            Err(error) => {
-                let refusal = Refusal::invalid_request(&error);
-                self.journal.push(LlmCallEntry {
-                    call,
-                    status: wire.dialect.refusal(&refusal).0,
-                    request_bytes: body.len() as u64,
-                    request_digest: hex(xxh3_128(&body)),
-                    finish_reason: refusal.code().to_owned(),
-                    ..LlmCallEntry::default()
-                });
-                return Reply::Refused(refusal);
-            }
+            Err(error) => return Reply::Refused(self.unreadable(call, &body, wire, &error)),
         };
         let prompt = Prefixes::new(&view, &self.costs, tokens);
         let mut entry = self.entry(call, &view);
@@ -99,6 +92,20 @@ impl LlmState {
         self.journal.push(entry);
         self.last = Some(view);
         reply
+    }
+
+    /// Journals a request that is none, and returns the refusal of it.
+    fn unreadable(&mut self, call: u64, body: &Bytes, wire: &Wire, error: &BadRequest) -> Refusal {
+        let refusal = Refusal::invalid_request(error);
+        self.journal.push(LlmCallEntry {
+            call,
+            status: wire.dialect.refusal(&refusal).0,
+            request_bytes: body.len() as u64,
+            request_digest: hex(xxh3_128(body)),
+            finish_reason: refusal.code().to_owned(),
+            ..LlmCallEntry::default()
+        });
+        refusal
     }
 
     /// Keeps what the model said, unless the request belongs to a shorter conversation beside the run's,

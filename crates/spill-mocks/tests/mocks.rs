@@ -8,6 +8,10 @@ mod dialects;
 mod eras;
 #[path = "wire/faults.rs"]
 mod faults;
+#[path = "wire/forward.rs"]
+mod forward;
+#[path = "wire/forward_lost.rs"]
+mod forward_lost;
 #[path = "wire/reported.rs"]
 mod reported;
 
