@@ -68,11 +68,13 @@ const STATES: [State; 5] = [
     State::NotRun,
 ];
 /// Reasons for which the harness, and not the subject, loses a run.
-const HARNESS_REASONS: [EndReason; 5] = [
+const HARNESS_REASONS: [EndReason; 7] = [
     EndReason::MockUnavailable,
     EndReason::Mismatch,
     EndReason::UnexpectedEnd,
     EndReason::LeakCheckFailed,
+    EndReason::EndpointFailed,
+    EndReason::SpendingCap,
     EndReason::LaunchFailed,
 ];
 
@@ -299,8 +301,10 @@ impl Metrics {
                 .with_label_values(&["chat", PROVIDER, kind])
                 .observe(tokens as f64);
         };
-        observe("input", call.tokens.input_tokens());
-        observe("output", call.tokens.output_tokens);
+        if let Some(tokens) = call.tokens {
+            observe("input", tokens.input_tokens());
+            observe("output", tokens.output_tokens);
+        }
     }
 
     fn rules(&self, card: &Card) {

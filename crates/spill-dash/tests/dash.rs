@@ -62,6 +62,7 @@ fn manifest(id: &str, subject: &str, repetitions: u32) -> Manifest {
         plan_hash: "0123456789abcdef".to_owned(),
         stage: Stage::Full,
         mode: Mode::Simulated,
+        endpoint: None,
         kind: FolderKind::Acceptance,
         subject: subject.to_owned(),
         base_seed: 1,
@@ -145,11 +146,11 @@ fn call(run: &PlannedRun) -> CallRecord {
         call: 0,
         iteration: 1,
         status: 200,
-        tokens: PromptTokens {
+        tokens: Some(PromptTokens {
             uncached_input_tokens: 100,
             output_tokens: 7,
             ..PromptTokens::default()
-        },
+        }),
         request_bytes: 1,
         request_digest: "r".to_owned(),
         tools_digest: "t".to_owned(),

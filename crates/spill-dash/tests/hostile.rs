@@ -53,10 +53,10 @@ fn call(run: &RunRecord, text: &str) -> CallRecord {
         call: 0,
         iteration: 1,
         status: 200,
-        tokens: PromptTokens {
+        tokens: Some(PromptTokens {
             uncached_input_tokens: run.input_tokens.unwrap(),
             ..PromptTokens::default()
-        },
+        }),
         request_bytes: 1,
         request_digest: text.to_owned(),
         tools_digest: text.to_owned(),

@@ -15,6 +15,23 @@ pub struct PromptTokens {
 }
 
 impl PromptTokens {
+    /// Both together, bucket by bucket.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            uncached_input_tokens: self
+                .uncached_input_tokens
+                .saturating_add(other.uncached_input_tokens),
+            cache_read_tokens: self
+                .cache_read_tokens
+                .saturating_add(other.cache_read_tokens),
+            cache_write_tokens: self
+                .cache_write_tokens
+                .saturating_add(other.cache_write_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+        }
+    }
+
     /// All prompt tokens, cached and uncached.
     #[must_use]
     pub fn input_tokens(self) -> u64 {
@@ -87,10 +104,11 @@ pub struct CallRecord {
     pub call: u64,
     /// Assistant turns before this request, plus one.
     pub iteration: u64,
-    /// HTTP status of the answer; 0 when a planned fault left none that a client can use.
+    /// HTTP status of the answer; 0 when none arrived that a client can use.
     pub status: u16,
-    /// Tokens; all zero for a request that was refused.
-    pub tokens: PromptTokens,
+    /// Tokens; all zero for a request that the mock server refused. Of a real endpoint, what it billed;
+    /// `None` where it did not tell.
+    pub tokens: Option<PromptTokens>,
     /// Bytes of the request body.
     pub request_bytes: u64,
     /// Digest of the request body.
@@ -105,7 +123,8 @@ pub struct CallRecord {
     pub calls_tools: Vec<String>,
     /// The provider's finish reason, or the error code.
     pub finish_reason: String,
-    /// Time on the latency model's virtual clock; absent while no latency model is in force.
+    /// Time on the latency model's virtual clock, or the measured time at a real endpoint; absent while
+    /// neither is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_time_ms: Option<f64>,
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::baseline::Blessing;
-use crate::call::CallRecord;
+use crate::call::{CallRecord, PromptTokens};
 use crate::error::FolderError;
 use crate::executions::ExecutionsRecord;
 use crate::files::{
@@ -15,6 +15,7 @@ use crate::manifest::Manifest;
 use crate::prices::Prices;
 use crate::prices_file::PricesError;
 use crate::run::RunRecord;
+use crate::spending::Spending;
 use crate::{csv_table, digest};
 
 /// A last line that was cut off, as a killed writer leaves it; it is not counted as a record.
@@ -43,6 +44,8 @@ pub struct RunSet {
     pub torn: Vec<TornLine>,
     /// What tokens cost, where a price table was given.
     pub prices: Option<Prices>,
+    /// What was spent at a real endpoint; `None` in simulated mode.
+    pub spending: Option<Spending>,
 }
 
 /// An open run folder, for writing.
@@ -267,7 +270,8 @@ impl RunFolder {
             sensitivity,
             executions,
             torn,
-            prices: read_prices(folder)?,
+            prices: Self::read_prices(folder)?,
+            spending: Self::read_spending(folder)?,
         })
     }
 
@@ -367,6 +371,23 @@ impl RunFolder {
         write_whole(folder, PRICES, prices.text().as_bytes())
     }
 
+    /// Reads a folder's price table; `None` where none was given.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file cannot be read or is no price table.
+    pub fn read_prices(folder: &Path) -> Result<Option<Prices>, FolderError> {
+        match Prices::read(&folder.join(PRICES)) {
+            Ok(prices) => Ok(Some(prices)),
+            Err(PricesError::Unreadable { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Puts what many executions take of one host into a folder, in the place of what it has of it.
     ///
     /// # Errors
@@ -407,17 +428,6 @@ pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
     Ok(manifest)
 }
 
-/// The folder's price table; `None` where none was given.
-fn read_prices(folder: &Path) -> Result<Option<Prices>, FolderError> {
-    match Prices::read(&folder.join(PRICES)) {
-        Ok(prices) => Ok(Some(prices)),
-        Err(PricesError::Unreadable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Compares what the calls of each run add up to with the run's record.
 ///
 /// Calls are appended before their run, so a run without its calls was not written by us; calls
@@ -430,8 +440,10 @@ fn compare_calls(
     let mut sums: HashMap<String, (u64, u64)> = HashMap::new();
     each_line(folder, CALLS, torn, |_, call: CallRecord| {
         let (answered, tokens) = sums.entry(call.run_id).or_default();
-        *answered += u64::from(call.status == 200);
-        *tokens += call.tokens.input_tokens();
+        if call.status == 200 {
+            *answered += 1;
+            *tokens += call.tokens.map_or(0, PromptTokens::input_tokens);
+        }
         Ok(())
     })?;
     for run in runs.iter().filter(|run| run.same_as.is_none()) {

@@ -31,6 +31,7 @@ mod run;
 mod schema;
 mod shard;
 mod size;
+mod spending;
 mod text;
 
 pub use baseline::Blessing;
@@ -44,9 +45,9 @@ pub use folder::{
 pub use hash::{digest, digest_parts, seed_of};
 pub use live::LiveFolder;
 pub use manifest::{
-    ConfigurationRecord, ConfigurationRole, FactPlace, FactRecord, FactsOrigin, FolderKind, Host,
-    InputRecord, LatencyRecord, Manifest, Mode, ModelRecord, PlanRecord, PlannedRun, RecallPoint,
-    RulesRecord, Stage, Versions,
+    Api, ConfigurationRecord, ConfigurationRole, EndpointRecord, FactPlace, FactRecord,
+    FactsOrigin, FolderKind, Host, InputRecord, LatencyRecord, Manifest, Mode, ModelRecord,
+    PlanRecord, PlannedRun, RecallPoint, RulesRecord, Stage, Versions,
 };
 pub use merge::{Difference, MergeError, Merged, merge};
 pub use prices::{Cost, ModelPrices, Money, Price, Prices};
@@ -61,7 +62,8 @@ pub use run::{Class, EndReason, Outcome, RunRecord, StateFile};
 pub use schema::{record_schemas, replay_schemas, schema_text};
 pub use shard::Shard;
 pub use size::parse_size;
+pub use spending::{CapReached, Spending};
 pub use text::{csv_text, harmless_json, is_unsafe};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;

@@ -54,6 +54,7 @@ impl LiveFolder {
                 executions: Vec::new(),
                 torn: Vec::new(),
                 prices: None,
+                spending: None,
             },
             places: Vec::new(),
             by_id,

@@ -303,6 +303,36 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
 }
 
+/// The API that a real endpoint speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// OpenAI's chat completions and responses.
+    Openai,
+    /// Anthropic's messages.
+    Anthropic,
+}
+
+impl Api {
+    /// The API's name as flags and files spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+/// The real endpoint of a live acceptance. Neither its key nor anything else of its address is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndpointRecord {
+    /// What it speaks.
+    pub api: Api,
+    /// Host and, where it is not the scheme's own, port.
+    pub host: String,
+}
+
 /// `manifest.json`: everything about an acceptance that its records do not repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
@@ -318,6 +348,9 @@ pub struct Manifest {
     pub stage: Stage,
     /// Simulated or live.
     pub mode: Mode,
+    /// The real endpoint; `None` in simulated mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointRecord>,
     /// What the folder was made for; an acceptance where it does not say.
     #[serde(default, skip_serializing_if = "FolderKind::is_acceptance")]
     pub kind: FolderKind,

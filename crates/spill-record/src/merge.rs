@@ -251,6 +251,10 @@ fn alike(first: &Part, other: &Part) -> Result<(), MergeError> {
         let all: Vec<_> = all.map(|one| &one.effective_settings).collect();
         serde_json::to_string(&all).expect("settings are JSON")
     };
+    let endpoint = |manifest: &Manifest| {
+        let endpoint = manifest.endpoint.as_ref();
+        endpoint.map_or("none".to_owned(), |endpoint| endpoint.host.clone())
+    };
     let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
     let rows = [
         ("plan hashes", a.plan_hash.clone(), b.plan_hash.clone()),
@@ -267,6 +271,7 @@ fn alike(first: &Part, other: &Part) -> Result<(), MergeError> {
         ("record schemas", a.schema.to_string(), b.schema.to_string()),
         ("numbers of shards", of(a), of(b)),
         ("subjects", a.subject.clone(), b.subject.clone()),
+        ("endpoints", endpoint(a), endpoint(b)),
         ("stages", text(&a.stage), text(&b.stage)),
         ("modes", text(&a.mode), text(&b.mode)),
         ("effective settings", settings(a), settings(b)),

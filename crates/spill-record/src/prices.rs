@@ -100,6 +100,20 @@ pub struct Money(u128);
 impl Money {
     const UNIT: u128 = 1_000_000_000_000;
 
+    /// Reads a decimal such as `12.5`, of at most 12 digits behind the point; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(decimals) || decimals.len() > 12 || whole.len() > 18 {
+            return None;
+        }
+        let whole: u128 = whole.parse().ok()?;
+        let rest: u128 = format!("{decimals:0<12}").parse().ok()?;
+        Some(Self(whole * Self::UNIT + rest))
+    }
+
     /// The amount in its currency, for medians and charts.
     #[must_use]
     pub fn to_f64(self) -> f64 {

@@ -89,6 +89,11 @@ pub enum EndReason {
     BadSettings,
     /// A mock server could not be reached or was asked for something outside its script.
     MockUnavailable,
+    /// The real endpoint could not be reached, refused the key, was too busy beyond the retries, or
+    /// answered with what is no answer.
+    EndpointFailed,
+    /// The cap on what a live acceptance may spend was reached before the run had ended.
+    SpendingCap,
     /// The subject's own figures contradict the servers' journal.
     Mismatch,
     /// The run ended otherwise than its scenario expects, or a planned fault never came to pass.
@@ -115,6 +120,8 @@ impl EndReason {
             Self::Crashed => "crashed",
             Self::BadSettings => "bad_settings",
             Self::MockUnavailable => "mock_unavailable",
+            Self::EndpointFailed => "endpoint_failed",
+            Self::SpendingCap => "spending_cap",
             Self::Mismatch => "mismatch",
             Self::UnexpectedEnd => "unexpected_end",
             Self::LeakCheckFailed => "leak_check_failed",

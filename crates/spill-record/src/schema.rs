@@ -9,6 +9,7 @@ use crate::executions::ExecutionsRecord;
 use crate::manifest::Manifest;
 use crate::replay::{ProblemRecord, ReplayRecord, SessionRecord};
 use crate::run::RunRecord;
+use crate::spending::Spending;
 
 /// The JSON Schema (draft 2020-12) of what this crate writes as `T`, as indented JSON.
 ///
@@ -31,7 +32,7 @@ pub fn schema_text<T: JsonSchema>(title: &str) -> String {
 /// `run` is one line of `runs.jsonl` or `sensitivity.jsonl`, `call` one line of `calls.jsonl`,
 /// `executions` one line of `executions.jsonl`.
 #[must_use]
-pub fn record_schemas() -> [(&'static str, String); 5] {
+pub fn record_schemas() -> [(&'static str, String); 6] {
     [
         (
             "manifest.schema.json",
@@ -52,6 +53,10 @@ pub fn record_schemas() -> [(&'static str, String); 5] {
         (
             "baseline.schema.json",
             schema_text::<Blessing>("baseline.json of the accepted run's folder"),
+        ),
+        (
+            "spending.schema.json",
+            schema_text::<Spending>("spending.json of a live acceptance's folder"),
         ),
     ]
 }

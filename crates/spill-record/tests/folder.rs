@@ -36,6 +36,7 @@ fn manifest() -> Manifest {
         plan_hash: "0123456789abcdef".to_owned(),
         stage: Stage::Full,
         mode: Mode::Simulated,
+        endpoint: None,
         kind: FolderKind::Acceptance,
         subject: "built-in".to_owned(),
         base_seed: 1,
@@ -168,14 +169,14 @@ fn calls(run: &RunRecord) -> Vec<CallRecord> {
             call,
             iteration: call + 1,
             status: 200,
-            tokens: PromptTokens {
+            tokens: Some(PromptTokens {
                 uncached_input_tokens: if call == 0 {
                     run.input_tokens.unwrap()
                 } else {
                     0
                 },
                 ..PromptTokens::default()
-            },
+            }),
             request_bytes: 10,
             request_digest: "r".to_owned(),
             tools_digest: "t".to_owned(),

@@ -72,9 +72,12 @@ fn as_many_as_the_run_says(run: &RunRecord) -> Vec<CallRecord> {
         });
     }
     for call in &mut calls {
-        call.tokens = PromptTokens::default();
+        call.tokens = Some(PromptTokens::default());
     }
-    calls[0].tokens.uncached_input_tokens = run.input_tokens.unwrap_or(0);
+    calls[0].tokens = Some(PromptTokens {
+        uncached_input_tokens: run.input_tokens.unwrap_or(0),
+        ..PromptTokens::default()
+    });
     calls
 }
 

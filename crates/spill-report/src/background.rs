@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use spill_record::{ConfigurationRole, FactsOrigin, Mode, ModelRecord, RunSet};
+use spill_record::{
+    ConfigurationRole, FactsOrigin, Mode, ModelRecord, PromptTokens, RunSet, Spending,
+};
 use spill_verdict::{
     PlantedFault, PlantedOutcome, Verdict, counted, figure, grouped, percent, plain,
 };
@@ -32,7 +34,7 @@ pub(crate) fn provenance_of(set: &RunSet) -> Vec<(&'static str, String)> {
     });
     let mut mixes: Vec<String> = set.manifest.plan.models.iter().map(mix).collect();
     mixes.dedup();
-    vec![
+    let mut rows = vec![
         ("commit", format!("{commit}{dirty}")),
         ("plan hash", plain(&m.plan_hash)),
         (
@@ -41,6 +43,11 @@ pub(crate) fn provenance_of(set: &RunSet) -> Vec<(&'static str, String)> {
                 Mode::Simulated => format!("simulated, subject {}", plain(&m.subject)),
                 Mode::Live => format!("live, subject {}", plain(&m.subject)),
             },
+        ),
+        ("endpoint", endpoint(set)),
+        (
+            "spent there",
+            set.spending.as_ref().map_or_else(String::new, spent),
         ),
         (
             "seeds",
@@ -68,7 +75,58 @@ pub(crate) fn provenance_of(set: &RunSet) -> Vec<(&'static str, String)> {
                 plain(&m.versions.tokenizer)
             ),
         ),
-    ]
+    ];
+    // What the mode does not have.
+    rows.retain(|(_, value)| !value.is_empty());
+    rows
+}
+
+/// The real endpoint, by API, host and models; empty in simulated mode.
+fn endpoint(set: &RunSet) -> String {
+    let Some(endpoint) = &set.manifest.endpoint else {
+        return String::new();
+    };
+    let models = set.manifest.plan.models.iter();
+    let models: BTreeSet<String> = models.map(|model| plain(&model.model)).collect();
+    let models: Vec<String> = models.into_iter().collect();
+    format!(
+        "{} at {}, model {}",
+        endpoint.api.as_str(),
+        plain(&endpoint.host),
+        models.join(", ")
+    )
+}
+
+/// What a live acceptance spent, by who counted it, beside the cap.
+fn spent(spending: &Spending) -> String {
+    let both = |tokens: PromptTokens| tokens.input_tokens().saturating_add(tokens.output_tokens);
+    let mut parts = vec![format!(
+        "{} billed in {}",
+        counted(both(spending.billed), "token"),
+        counted(spending.calls, "request")
+    )];
+    if spending.calls_without_answer > 0 {
+        parts.push(format!(
+            "{} without a whole answer, {} tokens of the billed",
+            counted(spending.calls_without_answer, "request"),
+            grouped(both(spending.billed_without_answer))
+        ));
+    }
+    if both(spending.estimated) > 0 {
+        parts.push(format!(
+            "{} more by our own count, where the endpoint did not tell",
+            counted(both(spending.estimated), "token")
+        ));
+    }
+    if let (Some(money), Some(currency)) = (&spending.money, &spending.currency) {
+        parts.push(format!("{} {}", plain(money), plain(currency)));
+    }
+    let caps = [
+        spending.limit_tokens.map(|tokens| counted(tokens, "token")),
+        spending.limit_money.as_deref().map(plain),
+    ];
+    let caps: Vec<String> = caps.into_iter().flatten().collect();
+    format!("{}; the cap was {}", parts.join("; "), caps.join(" and "))
 }
 
 /// How the gate's reduced self-test ended, in one line.
@@ -178,8 +236,25 @@ pub(crate) fn configurations(set: &RunSet) -> Vec<[String; 6]> {
 pub(crate) fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
     let models = &set.manifest.plan.models;
     let each = |write: &dyn Fn(&ModelRecord) -> String| models.iter().map(write).collect();
+    let mut rows = vec![("model", each(&|m| plain(&m.model)))];
+    match set.manifest.mode {
+        Mode::Simulated => rows.extend(of_simulation(&each)),
+        Mode::Live => {}
+    }
+    rows.extend([
+        ("iteration limit", each(&|m| grouped(m.iteration_limit))),
+        ("step timeout, ms", each(&|m| grouped(m.step_timeout_ms))),
+        ("run timeout, ms", each(&|m| grouped(m.run_timeout_ms))),
+    ]);
+    rows
+}
+
+/// A value for each scenario.
+type Each<'a> = dyn Fn(&dyn Fn(&ModelRecord) -> String) -> Vec<String> + 'a;
+
+/// What only a simulated model has.
+fn of_simulation(each: &Each<'_>) -> Vec<(&'static str, Vec<String>)> {
     vec![
-        ("model", each(&|m| plain(&m.model))),
         ("population", each(&mix)),
         (
             "context window, tokens",
@@ -195,9 +270,6 @@ pub(crate) fn assumptions(set: &RunSet) -> Vec<(&'static str, Vec<String>)> {
             "reading budget of selective, bytes",
             each(&|m| grouped(m.reading_budget_bytes)),
         ),
-        ("iteration limit", each(&|m| grouped(m.iteration_limit))),
-        ("step timeout, ms", each(&|m| grouped(m.step_timeout_ms))),
-        ("run timeout, ms", each(&|m| grouped(m.run_timeout_ms))),
     ]
 }
 

@@ -64,6 +64,8 @@ fn class(reason: EndReason) -> &'static str {
         | EndReason::Crashed
         | EndReason::BadSettings => "the subject's",
         EndReason::MockUnavailable
+        | EndReason::EndpointFailed
+        | EndReason::SpendingCap
         | EndReason::Mismatch
         | EndReason::UnexpectedEnd
         | EndReason::LeakCheckFailed

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use spill_record::{ConfigurationRole, Cost, RunRecord, RunSet};
+use spill_record::{ConfigurationRole, Cost, Mode, RunRecord, RunSet};
 use spill_verdict::{amount, figure, grouped, percent, plain, share};
 
 use crate::cells::{Cell, Spread, end_facts, facts, large_facts};
@@ -51,19 +51,20 @@ struct Line<'a> {
 /// All measures, in the order that the report shows them.
 pub(crate) fn figures(set: &RunSet, cells: &[Cell<'_>]) -> Vec<Figure> {
     let lines = lines(cells, set.manifest.plan.configurations.len());
-    let mut figures = vec![tokens(&lines)];
+    let mode = set.manifest.mode;
+    let mut figures = vec![tokens(&lines, mode)];
     figures.extend(costs(&lines, set));
     figures.extend([
         iterations(&lines),
         memory(&lines),
         durations(&lines),
-        success(&lines),
+        success(&lines, mode),
         quality(&lines),
         storing(&lines),
     ]);
     if lines.iter().any(|line| line.cell.model_times().n() > 0) {
         let place = figures.iter().position(|figure| figure.id == "durations");
-        figures.insert(place.unwrap_or(0), model_times(&lines));
+        figures.insert(place.unwrap_or(0), model_times(&lines, mode));
     }
     figures
 }
@@ -149,18 +150,29 @@ fn uncached(run: &RunRecord) -> Option<u64> {
     run.tokens().map(|tokens| tokens.uncached_input_tokens)
 }
 
-fn tokens(lines: &[Line<'_>]) -> Figure {
+/// Said of a simulated run and of no other.
+fn if_simulated(mode: Mode, words: &str) -> &str {
+    match mode {
+        Mode::Simulated => words,
+        Mode::Live => "",
+    }
+}
+
+const NO_CACHE_WRITES: &str = "The simulated model bills no cache writes apart. ";
+
+fn tokens(lines: &[Line<'_>], mode: Mode) -> Figure {
     let pick = |r: &RunRecord| r.input_tokens;
     Figure {
         id: "tokens",
         title: "Tokens",
-        note:
+        note: format!(
             "Of one run, over all its LLM calls; medians over finished runs, in four buckets: input \
-               that was neither read from nor written to a cache, cache reads, cache writes, output. \
-               The simulated model bills no cache writes apart. Cache reads are told apart by \
-               whether the read tool had joined the tool list, which happens at most once in a run. \
-               A median of an even count is the mean of the two middle values."
-                .to_owned(),
+             that was neither read from nor written to a cache, cache reads, cache writes, output. \
+             {}Cache reads are told apart by \
+             whether the read tool had joined the tool list, which happens at most once in a run. \
+             A median of an even count is the mean of the two middle values.",
+            if_simulated(mode, NO_CACHE_WRITES)
+        ),
         measured: false,
         chart: Some(chart(
             lines,
@@ -210,9 +222,10 @@ fn costs(lines: &[Line<'_>], set: &RunSet) -> Option<Figure> {
     }
     let note = format!(
         "Of one run, over all its LLM calls, by this folder's price table; medians over finished runs, \
-         so that the parts need not add up to the whole. Prices of one million tokens: {}. The \
-         simulated model bills no cache writes apart. No rule reads a price.",
-        prices.join("; ")
+         so that the parts need not add up to the whole. Prices of one million tokens: {}. \
+         {}No rule reads a price.",
+        prices.join("; "),
+        if_simulated(set.manifest.mode, NO_CACHE_WRITES)
     );
     let mut currencies: Vec<&str> = lines
         .iter()
@@ -355,15 +368,25 @@ fn durations(lines: &[Line<'_>]) -> Figure {
     }
 }
 
-fn model_times(lines: &[Line<'_>]) -> Figure {
+fn model_times(lines: &[Line<'_>], mode: Mode) -> Figure {
+    let what = match mode {
+        Mode::Simulated => {
+            "What the model's answers of a step take together on the virtual clock of the scenario's \
+             latency model: an assumption, not a measurement."
+        }
+        Mode::Live => {
+            "What the endpoint took for the requests of a step together, those that were tried again \
+             too; waits between attempts are not in it."
+        }
+    };
     Figure {
         id: "model-times",
         title: "Model time of a step",
-        note: format!(
-            "What the model's answers of a step take together on the virtual clock of the scenario's \
-             latency model: an assumption, not a measurement. {DEFINITION}"
-        ),
-        measured: false,
+        note: format!("{what} {DEFINITION}"),
+        measured: match mode {
+            Mode::Simulated => false,
+            Mode::Live => true,
+        },
         chart: None,
         columns: vec!["n", "least", "p50", "p90", "p95", "p99", "most"],
         rows: percentiles(lines, |cell| cell.model_times()),
@@ -386,15 +409,21 @@ fn percentiles(lines: &[Line<'_>], pick: impl Fn(&Cell<'_>) -> Durations) -> Vec
     })
 }
 
-fn success(lines: &[Line<'_>]) -> Figure {
+fn success(lines: &[Line<'_>], mode: Mode) -> Figure {
     Figure {
         id: "success",
         title: "Success",
-        note: "A run succeeded when its step completed with a non-empty answer, whatever its \
-               quality. The rate is over finished runs; beside it, with those that the harness lost \
-               counted as failures. Intervals belong to live mode: a simulated run is a function of \
-               its seed."
-            .to_owned(),
+        note: format!(
+            "A run succeeded when its step completed with a non-empty answer, whatever its \
+             quality. The rate is over finished runs; beside it, with those that the harness lost \
+             counted as failures. {}",
+            match mode {
+                Mode::Simulated => {
+                    "Intervals belong to live mode: a simulated run is a function of its seed."
+                }
+                Mode::Live => "Rule 1 has the interval of the difference.",
+            }
+        ),
         measured: false,
         chart: None,
         columns: vec![

@@ -5,6 +5,7 @@ use spill_record::{CallRecord, ContextBytes, ToolCallRecord, ToolResultForm};
 use spill_verdict::{figure, grouped, plain};
 
 use crate::canvas::{At, Frame, Ink, Side, sheet, units};
+use crate::figures::NOTHING;
 
 const SIZE: (u32, u32) = (720, 200);
 const LEFT: f64 = 64.0;
@@ -77,7 +78,6 @@ pub(crate) fn timeline(id: &str, calls: &[CallRecord], most: usize) -> Timeline 
 }
 
 fn row(call: &CallRecord) -> CallRow {
-    let tokens = call.tokens;
     let mut results: Vec<String> = call.new_results.iter().take(RESULTS).map(result).collect();
     if call.new_results.len() > RESULTS {
         results.push(format!("and {} more", call.new_results.len() - RESULTS));
@@ -92,13 +92,16 @@ fn row(call: &CallRecord) -> CallRow {
     CallRow {
         iteration: call.iteration,
         status: call.status,
-        tokens: [
-            tokens.uncached_input_tokens,
-            tokens.cache_read_tokens,
-            tokens.cache_write_tokens,
-            tokens.output_tokens,
-        ]
-        .map(grouped),
+        tokens: match call.tokens {
+            Some(tokens) => [
+                tokens.uncached_input_tokens,
+                tokens.cache_read_tokens,
+                tokens.cache_write_tokens,
+                tokens.output_tokens,
+            ]
+            .map(grouped),
+            None => [(); 4].map(|()| NOTHING.to_owned()),
+        },
         context: ORIGINS
             .iter()
             .map(|(_, of)| grouped(of(&call.context)))

@@ -54,6 +54,7 @@ pub(crate) struct Page {
     timelines: Vec<TimelinePart>,
     configurations: Vec<[String; 6]>,
     inputs: Vec<[String; 6]>,
+    model_title: &'static str,
     assumptions: Vec<(&'static str, Vec<String>)>,
     scenarios: Vec<String>,
     limits: Vec<(&'static str, String)>,
@@ -167,6 +168,10 @@ pub(crate) fn page(
         timelines,
         configurations: configurations(set),
         inputs: inputs(set),
+        model_title: match set.manifest.mode {
+            Mode::Simulated => "The simulated model and the step",
+            Mode::Live => "The model and the step",
+        },
         assumptions: assumptions(set),
         scenarios,
         limits: limits(set),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use spill_mocks::Journal;
+use spill_mocks::{Journal, Lost};
 use spill_record::{
     CallRecord, EndReason, InputRecord, Outcome, PlannedRun, PromptTokens, RunRecord, SCHEMA,
     ToolResultForm, digest_parts,
@@ -141,6 +141,9 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         }
         ProcessEnd::Harness(reason, why) => fault = Some((reason, why)),
     }
+    if let Some(lost) = lost_upstream(&record, &seen.journal) {
+        fault = Some(lost);
+    }
     if let Some(request) = seen.journal.unscripted.first() {
         let why = format!("a mock server was asked for something outside its script: {request}");
         fault = Some((EndReason::MockUnavailable, why));
@@ -159,6 +162,34 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         record.quality = None;
     }
     FinishedRun { record, calls }
+}
+
+/// Why a run that did not succeed is the endpoint's to answer for: its last request was lost there. One that
+/// was not sent since the cap was reached ends no run of its own.
+fn lost_upstream(record: &RunRecord, journal: &Journal) -> Option<(EndReason, String)> {
+    match record.outcome {
+        Outcome::Failed => {}
+        Outcome::Succeeded | Outcome::Infrastructure => return None,
+    }
+    let last = journal.llm.last()?;
+    match last.lost? {
+        Lost::SpendingCap => {
+            let why = "a request was not sent: the spending cap is reached".to_owned();
+            Some((EndReason::SpendingCap, why))
+        }
+        Lost::Endpoint => {
+            let status = match last.status {
+                0 => String::new(),
+                status => format!(", HTTP {status}"),
+            };
+            let why = format!(
+                "the endpoint's answer to request {} was lost: {}{status}",
+                last.call + 1,
+                last.finish_reason
+            );
+            Some((EndReason::EndpointFailed, why))
+        }
+    }
 }
 
 /// What the kernel tells of waited-for children is the largest of them: enough for a subject of one
@@ -281,9 +312,10 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
 struct Sums {
     answered: u64,
     iterations: u64,
-    tokens: PromptTokens,
+    /// `None` when an answered call does not tell its own.
+    tokens: Option<PromptTokens>,
     /// Tokens read from the cache by calls with the run's first tool list, and by all later ones.
-    cached_around_read_tool: (u64, u64),
+    cached_around_read_tool: Option<(u64, u64)>,
     previews: u64,
     slices: u64,
     slice_bytes: u64,
@@ -298,12 +330,9 @@ struct Sums {
 impl Sums {
     fn of(calls: &[CallRecord], journal: &Journal) -> Self {
         let answered = || calls.iter().filter(|call| call.status == 200);
-        let mut tokens = PromptTokens::default();
+        let mut tokens = Some(PromptTokens::default());
         for call in answered() {
-            tokens.uncached_input_tokens += call.tokens.uncached_input_tokens;
-            tokens.cache_read_tokens += call.tokens.cache_read_tokens;
-            tokens.cache_write_tokens += call.tokens.cache_write_tokens;
-            tokens.output_tokens += call.tokens.output_tokens;
+            tokens = tokens.zip(call.tokens).map(|(sum, more)| sum.plus(more));
         }
         let new_results = || calls.iter().flat_map(|call| &call.new_results);
         let of_form = |form| new_results().filter(move |result| result.form == form);
@@ -339,7 +368,7 @@ impl Sums {
 }
 
 /// Sums of the cached prompt tokens before the tool list first changes and from then on.
-fn cached_around_read_tool(calls: &[CallRecord]) -> (u64, u64) {
+fn cached_around_read_tool(calls: &[CallRecord]) -> Option<(u64, u64)> {
     let changed = calls
         .iter()
         .position(|call| call.tools_digest != calls[0].tools_digest)
@@ -347,9 +376,10 @@ fn cached_around_read_tool(calls: &[CallRecord]) -> (u64, u64) {
     let (before, after) = calls.split_at(changed);
     let sum = |calls: &[CallRecord]| {
         let answered = calls.iter().filter(|call| call.status == 200);
-        answered.map(|call| call.tokens.cache_read_tokens).sum()
+        let tokens = answered.map(|call| Some(call.tokens?.cache_read_tokens));
+        tokens.sum::<Option<u64>>()
     };
-    (sum(before), sum(after))
+    Some((sum(before)?, sum(after)?))
 }
 
 fn count(items: impl Iterator) -> u64 {
@@ -359,13 +389,14 @@ fn count(items: impl Iterator) -> u64 {
 fn fill_from_journal(record: &mut RunRecord, sums: &Sums) {
     record.iterations = Some(sums.iterations);
     record.llm_calls = Some(sums.answered);
-    record.input_tokens = Some(sums.tokens.input_tokens());
-    record.cached_input_tokens = Some(sums.tokens.cache_read_tokens);
-    let (before, after) = sums.cached_around_read_tool;
-    record.cached_before_read_tool_tokens = Some(before);
-    record.cached_after_read_tool_tokens = Some(after);
-    record.cache_write_tokens = Some(sums.tokens.cache_write_tokens);
-    record.output_tokens = Some(sums.tokens.output_tokens);
+    let of = |pick: fn(PromptTokens) -> u64| sums.tokens.map(pick);
+    record.input_tokens = of(PromptTokens::input_tokens);
+    record.cached_input_tokens = of(|tokens| tokens.cache_read_tokens);
+    let (before, after) = sums.cached_around_read_tool.unzip();
+    record.cached_before_read_tool_tokens = before;
+    record.cached_after_read_tool_tokens = after;
+    record.cache_write_tokens = of(|tokens| tokens.cache_write_tokens);
+    record.output_tokens = of(|tokens| tokens.output_tokens);
     record.tool_calls = Some(sums.tool_calls + sums.slices);
     record.tool_result_bytes = Some(sums.tool_result_bytes);
     record.largest_result_bytes = Some(sums.largest_result_bytes);
@@ -445,8 +476,7 @@ fn contradiction(result: &StepResult, sums: &Sums) -> Option<String> {
     let whole = !matches!(result.end_reason, EndReason::Timeout | EndReason::Aborted);
     // Results of the last iteration are never sent when the step ends there.
     let all_sent = whole && sums.last_answered;
-    let used = result.tokens_used.filter(|_| whole);
-    let counted = sums.tokens;
+    let used = result.tokens_used.filter(|_| whole).zip(sums.tokens);
     let original = count(
         result
             .tools_called
@@ -458,7 +488,7 @@ fn contradiction(result: &StepResult, sums: &Sums) -> Option<String> {
         pairs.push(("answered LLM calls", result.llm_calls, sums.answered));
         pairs.push(("iterations", result.iterations, sums.iterations));
     }
-    if let Some(used) = used {
+    if let Some((used, counted)) = used {
         pairs.extend([
             (
                 "uncached input tokens",
@@ -512,10 +542,10 @@ mod tests {
             call: 0,
             iteration: 1,
             status,
-            tokens: PromptTokens {
+            tokens: Some(PromptTokens {
                 cache_read_tokens,
                 ..PromptTokens::default()
-            },
+            }),
             request_bytes: 1,
             request_digest: "q".to_owned(),
             tools_digest: tools.to_owned(),
@@ -529,7 +559,8 @@ mod tests {
 
     #[test]
     fn cached_tokens_are_told_apart_at_the_first_other_tool_list() {
-        let check = |calls: &[CallRecord], want| assert_eq!(cached_around_read_tool(calls), want);
+        let check =
+            |calls: &[CallRecord], want| assert_eq!(cached_around_read_tool(calls), Some(want));
         check(&[], (0, 0));
         check(&[call("a", 200, 0), call("a", 200, 5)], (5, 0));
         check(
@@ -541,5 +572,10 @@ mod tests {
             ],
             (5, 3),
         );
+        let untold = CallRecord {
+            tokens: None,
+            ..call("a", 200, 0)
+        };
+        assert_eq!(cached_around_read_tool(&[call("a", 200, 5), untold]), None);
     }
 }

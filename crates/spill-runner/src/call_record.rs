@@ -14,12 +14,12 @@ pub(crate) fn call_record(run_id: &str, entry: &LlmCallEntry) -> CallRecord {
         call: entry.call,
         iteration: entry.iteration,
         status: entry.status,
-        tokens: PromptTokens {
+        tokens: (!entry.usage_is_missing).then_some(PromptTokens {
             uncached_input_tokens: entry.uncached_input_tokens,
             cache_read_tokens: entry.cache_read_tokens,
             cache_write_tokens: entry.cache_write_tokens,
             output_tokens: entry.output_tokens,
-        },
+        }),
         request_bytes: entry.request_bytes,
         request_digest: entry.request_digest.clone(),
         tools_digest: entry.tools_digest.clone(),

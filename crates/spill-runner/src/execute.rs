@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use spill_mocks::{LlmServer, MockRun, Registry, ToolServer};
+use spill_mocks::{LlmServer, MockRun, Registry, ToolServer, Upstream};
 use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, digest_parts};
 use spill_scenario::{
     AnswerRule, FaultKind, ModelSpec, Plan, PlannedFault, Profile, Scenario, ServedInput,
@@ -37,6 +37,8 @@ pub struct Options {
     pub jobs: usize,
     /// An existing folder for the runs' own folders.
     pub temp: PathBuf,
+    /// The real endpoint that answers in place of the simulated model.
+    pub upstream: Option<Arc<Upstream>>,
     /// A cgroup of version 2 below which the process tree of a foreign subject may have its own.
     pub cgroup: Option<PathBuf>,
 }
@@ -225,7 +227,10 @@ impl Shared {
             .map(|configuration| (configuration.name.clone(), configuration.env.clone()))
             .collect();
         Self {
-            registry: Arc::new(Registry::new(Arc::default())),
+            registry: Arc::new(match &options.upstream {
+                None => Registry::new(Arc::default()),
+                Some(upstream) => Registry::forwarding(Arc::default(), Arc::clone(upstream)),
+            }),
             inputs,
             models,
             environments,
@@ -289,7 +294,8 @@ impl Worker {
             seed: planned.seed,
             scenario: planned.scenario.clone(),
             model: shared.models[&planned.scenario].clone(),
-            profile: Profile::parse(&planned.profile).expect("the plan draws known profiles"),
+            // A real endpoint has none, and nobody asks for it.
+            profile: Profile::parse(&planned.profile).unwrap_or(Profile::Selective),
             faults: Arc::clone(&faults),
         });
         let tools_url = if spoils_tools(&faults) {

@@ -18,6 +18,7 @@ mod foreign;
 mod job;
 mod launcher;
 mod leaks;
+mod meter;
 mod probe;
 mod process;
 mod rss;
@@ -31,6 +32,7 @@ mod watch;
 
 pub use execute::{FinishedRun, Harness, Options, RunError, Sink, pairs_of};
 pub use launcher::{LaunchReport, launch};
+pub use meter::{Caps, Meter};
 pub use probe::{ProbeError, effective_settings};
 pub use subject::{Foreign, Subject};
 pub use tree_memory::{TreeFigures, TreeMemory};

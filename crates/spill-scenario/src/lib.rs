@@ -48,7 +48,7 @@ pub use input::{
     ChangedFile, Document, Fact, Input, InputData, LIST_OF_TABLES, Recipe, Table, TableFormat,
     class_of, diff_carrier, place_of,
 };
-pub use plan::{Plan, PlanOptions, expand, sensitivity_runs};
+pub use plan::{LIVE_PROFILE, Plan, PlanOptions, expand, expand_live, sensitivity_runs};
 pub use real::{from_document, from_repository};
 pub use recorded::{
     OCCURRENCE, RECORDED_PREFIX, RecordedCall, recorded_key, recorded_tool, recorded_tool_name,

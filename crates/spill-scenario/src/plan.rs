@@ -1,11 +1,13 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spill_record::{
-    FactRecord, InputRecord, PlanRecord, PlannedRun, Stage, digest, digest_parts, seed_of,
+    FactRecord, InputRecord, Mode, ModelRecord, PlanRecord, PlannedRun, Stage, digest,
+    digest_parts, seed_of,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::defaults::QUICK_REPETITIONS;
+use crate::defaults::{MODEL_NAME, QUICK_REPETITIONS};
 use crate::error::ScenarioError;
 use crate::input::Input;
 use crate::scenario::{Profile, Scenario};
@@ -31,6 +33,8 @@ pub struct Plan {
     pub plan_hash: String,
     /// What it was made with.
     pub options: PlanOptions,
+    /// Who answers the LLM calls.
+    pub mode: Mode,
     /// The scenarios.
     pub scenarios: Vec<Scenario>,
     /// What the tools serve, one entry per `record.inputs`.
@@ -49,6 +53,67 @@ pub struct Plan {
 /// allow.
 pub fn expand(scenarios: Vec<Scenario>, options: PlanOptions) -> Result<Plan, ScenarioError> {
     check_together(&scenarios)?;
+    expand_as(scenarios, options, Mode::Simulated)
+}
+
+/// Expands scenarios into a plan whose LLM calls a real endpoint answers. Nothing of the simulated model
+/// is part of it: no profile is drawn ([`LIVE_PROFILE`] stands in its place), and no extra pairs show one.
+///
+/// # Errors
+///
+/// As [`expand`], and when a scenario plans faults, expects an end other than an answer, or names no
+/// model but the simulated one.
+pub fn expand_live(scenarios: Vec<Scenario>, options: PlanOptions) -> Result<Plan, ScenarioError> {
+    check_together(&scenarios)?;
+    check_live(&scenarios)?;
+    expand_as(scenarios, options, Mode::Live)
+}
+
+/// The profile of runs that a real endpoint answers.
+pub const LIVE_PROFILE: &str = "live";
+
+fn check_live(scenarios: &[Scenario]) -> Result<(), ScenarioError> {
+    for scenario in scenarios {
+        let name = &scenario.name;
+        if !scenario.faults.is_empty() || scenario.expect.is_some() {
+            return Err(plan_error(
+                format!(
+                    "the scenario `{name}` plans faults or expects an end, which a real endpoint does not do to order"
+                ),
+                "leave it out, or run it without --llm",
+            ));
+        }
+        if scenario.model.name == MODEL_NAME {
+            return Err(plan_error(
+                format!(
+                    "the scenario `{name}` names no model of a real endpoint, only `{MODEL_NAME}`"
+                ),
+                "name one with --model NAME, or with `name` in the scenario's [model]",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a manifest says of a scenario's model.
+fn model_record(scenario: &Scenario, mode: Mode) -> ModelRecord {
+    let record = scenario.model_record();
+    match mode {
+        Mode::Simulated => record,
+        Mode::Live => ModelRecord {
+            population: BTreeMap::new(),
+            recall: Vec::new(),
+            latency: None,
+            ..record
+        },
+    }
+}
+
+fn expand_as(
+    scenarios: Vec<Scenario>,
+    options: PlanOptions,
+    mode: Mode,
+) -> Result<Plan, ScenarioError> {
     let repetitions = repetitions_of(&scenarios, options)?;
     check_size(&scenarios, repetitions)?;
     let mut served = Vec::new();
@@ -69,19 +134,23 @@ pub fn expand(scenarios: Vec<Scenario>, options: PlanOptions) -> Result<Plan, Sc
             .map(|one| one.to_record())
             .collect(),
         inputs,
-        models: scenarios.iter().map(Scenario::model_record).collect(),
+        models: scenarios
+            .iter()
+            .map(|scenario| model_record(scenario, mode))
+            .collect(),
         rules: first.rules.clone(),
         repetitions,
         runs: Vec::new(),
     };
     let plan_hash = hash_of(&record, &scenarios, options.base_seed);
-    record.runs = planned_runs(&scenarios, &plan_hash, options.base_seed, repetitions);
+    record.runs = planned_runs(&scenarios, &plan_hash, options.base_seed, repetitions, mode);
     let execution_order =
         execution_order(&record.runs, record.configurations.len(), options.base_seed);
     Ok(Plan {
         record,
         plan_hash,
         options,
+        mode,
         scenarios,
         served,
         execution_order,
@@ -252,6 +321,7 @@ fn planned_runs(
     plan_hash: &str,
     base_seed: u64,
     repetitions: u32,
+    mode: Mode,
 ) -> Vec<PlannedRun> {
     let mut runs = Vec::new();
     for scenario in scenarios {
@@ -265,7 +335,10 @@ fn planned_runs(
                     input,
                     repetition,
                     seed,
-                    profile: scenario.model.draw(seed),
+                    profile: match mode {
+                        Mode::Simulated => scenario.model.draw(seed).name(),
+                        Mode::Live => LIVE_PROFILE,
+                    },
                 };
                 runs.extend(pair.runs());
             }
@@ -281,7 +354,7 @@ struct Pair<'a> {
     input: &'a Input,
     repetition: u32,
     seed: u64,
-    profile: Profile,
+    profile: &'a str,
 }
 
 impl Pair<'_> {
@@ -311,7 +384,7 @@ impl Pair<'_> {
                 configuration: configuration.name.clone(),
                 repetition: self.repetition,
                 seed: self.seed,
-                profile: self.profile.name().to_owned(),
+                profile: self.profile.to_owned(),
             })
             .collect();
         runs.into_iter()
@@ -342,13 +415,18 @@ fn execution_order(runs: &[PlannedRun], width: usize, base_seed: u64) -> Vec<usi
 /// Returns the runs of the extra pairs that show the decision under each pure profile: for each
 /// input and each profile that none of its repetitions drew, one pair, in plan order.
 ///
-/// A scenario that expects an end of its runs is about that end and has none.
+/// A scenario that expects an end of its runs is about that end and has none; nor has a plan that a real
+/// endpoint answers.
 ///
 /// Their ids are their own, their repetitions go on counting after the plan's, and their seeds are
 /// those of these repetitions.
 #[must_use]
 pub fn sensitivity_runs(plan: &Plan) -> Vec<PlannedRun> {
     let mut runs = Vec::new();
+    match plan.mode {
+        Mode::Simulated => {}
+        Mode::Live => return runs,
+    }
     let judged = plan.scenarios.iter().filter(|one| one.expect.is_none());
     for scenario in judged {
         for input in &scenario.inputs {
@@ -374,7 +452,7 @@ pub fn sensitivity_runs(plan: &Plan) -> Vec<PlannedRun> {
                     input,
                     repetition,
                     seed,
-                    profile,
+                    profile: profile.name(),
                 };
                 runs.extend(pair.runs());
             }

@@ -7,6 +7,7 @@ use crate::words::{counted, place, plain};
 const BUILT_IN: &str = "built-in";
 
 /// What the comparison of requests found.
+#[derive(Default)]
 pub(crate) struct Identity {
     pub(crate) harness_errors: Vec<String>,
     pub(crate) warnings: Vec<String>,
@@ -83,6 +84,8 @@ fn decided_by_seed(record: &RunRecord) -> bool {
         | EndReason::Crashed
         | EndReason::BadSettings
         | EndReason::MockUnavailable
+        | EndReason::EndpointFailed
+        | EndReason::SpendingCap
         | EndReason::Mismatch
         | EndReason::UnexpectedEnd
         | EndReason::LeakCheckFailed

@@ -1,5 +1,6 @@
 use spill_record::{ConfigurationRole, Mode, PlanRecord, RunSet, Stage};
 
+use crate::identity::Identity;
 use crate::inventory::{self, InputPairs, Inventory};
 use crate::ladder::{self, Climb};
 use crate::rule::State;
@@ -24,7 +25,11 @@ pub(crate) fn verdict_of(set: &RunSet, self_test: Vec<PlantedFault>) -> Verdict 
     let manifest = &set.manifest;
     let plan = &manifest.plan;
     let inventory = inventory::take(set);
-    let identity = identity::compare(&manifest.subject, &inventory);
+    let identity = match manifest.mode {
+        Mode::Simulated => identity::compare(&manifest.subject, &inventory),
+        // A real model does not say the same twice.
+        Mode::Live => Identity::default(),
+    };
     let mut candidates =
         ladder::judge_candidates(plan, manifest.mode, &inventory.inputs, &inventory.extra);
     let mut climb = ladder::climb(plan, &mut candidates);
@@ -41,7 +46,10 @@ pub(crate) fn verdict_of(set: &RunSet, self_test: Vec<PlantedFault>) -> Verdict 
         Mode::Live => Vec::new(),
     };
     let incomplete = incomplete(plan, &inventory);
-    let mut problems = inventory.problems;
+    let mut problems: Vec<String> = notes::spent_out(set.spending.as_ref())
+        .into_iter()
+        .collect();
+    problems.extend(inventory.problems);
     problems.extend(incomplete);
     let mut warnings = inventory.warnings;
     warnings.extend(identity.warnings);

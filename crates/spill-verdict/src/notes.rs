@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 
 use spill_record::{
-    Class, ConfigurationRole, FactsOrigin, InputRecord, Manifest, Mode, Outcome, RunSet, Stage,
+    CapReached, Class, ConfigurationRole, FactsOrigin, InputRecord, Manifest, Mode, Outcome,
+    RunSet, Spending, Stage,
 };
 
-use crate::words::{percent, place, plain};
+use crate::words::{grouped, percent, place, plain};
 
 /// Where a candidate's answers hold fewer facts than the control's though no rule judges it: rule 4
 /// concerns documents. One line a candidate.
@@ -105,12 +106,36 @@ pub(crate) fn not_shown(manifest: &Manifest) -> Vec<String> {
             "Each result is bounded, not their sum: many results just under the threshold still fill the prompt.",
             "The context still grows with the number of tool calls.",
             "One read back adds up to the threshold to every later iteration.",
-            "Whether a real model reads back as the simulated profiles do.",
             "Rule 5 searches the subject's own folders (home, tmp, out, work) and its log, not the rest of the disk.",
         ]
         .map(str::to_owned),
     );
     notes
+}
+
+/// That a live acceptance ended at its spending cap, if it did.
+pub(crate) fn spent_out(spending: Option<&Spending>) -> Option<String> {
+    let spending = spending?;
+    let counted = grouped(spending.counted_tokens());
+    let what = match spending.reached? {
+        CapReached::Tokens => format!(
+            "the spending cap of {} tokens was reached: {counted} are spent",
+            grouped(spending.limit_tokens.unwrap_or(0))
+        ),
+        CapReached::Money => {
+            let amount =
+                |amount: &Option<String>| amount.as_deref().map_or_else(String::new, plain);
+            format!(
+                "the spending cap of {} {} was reached: {} are spent",
+                amount(&spending.limit_money),
+                amount(&spending.currency),
+                amount(&spending.money)
+            )
+        }
+    };
+    Some(format!(
+        "{what} (go on with `spillgate accept --resume DIR` and a larger cap)"
+    ))
 }
 
 fn of_this_run(manifest: &Manifest) -> Vec<String> {
@@ -124,9 +149,12 @@ fn of_this_run(manifest: &Manifest) -> Vec<String> {
         Stage::Full => {}
     }
     match manifest.mode {
-        Mode::Simulated => notes.push(
-            "The mix of model profiles is an assumption; the decision under each of them stands beside it."
-                .to_owned(),
+        Mode::Simulated => notes.extend(
+            [
+                "The mix of model profiles is an assumption; the decision under each of them stands beside it.",
+                "Whether a real model reads back as the simulated profiles do.",
+            ]
+            .map(str::to_owned),
         ),
         Mode::Live => notes.push(
             "How another model, or this one on another day, would do: the bounds are of these inputs and this endpoint."

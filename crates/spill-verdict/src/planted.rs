@@ -275,6 +275,7 @@ fn sound_set(set: &RunSet) -> Option<RunSet> {
         executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
+        spending: None,
     })
 }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use spill_record::{
-    FolderKind, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard, Versions,
+    EndpointRecord, FolderKind, MEASURED_COLUMNS, Manifest, Mode, Prices, RunFolder, SCHEMA, Shard,
+    Versions,
 };
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
@@ -14,20 +15,22 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{AcceptArgs, ListArgs};
+use crate::live::{Live, Wanted};
 use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::progress::{Progress, Told};
 use crate::remote::Publishing;
 use crate::setup::Setup;
 use crate::site::{self, Site};
 use crate::work::{self, ShardState, Work};
-use crate::{Failure, baseline, folder, host, out, prices, serve, sources, subject};
+use crate::{Failure, baseline, folder, host, live, out, prices, serve, sources, subject};
 
 const VERB: &str = "accept";
 
 pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
     let usage = |error| Failure::usage("list", error);
     let asked = subject::asked(args.subject.as_deref()).map_err(usage)?;
-    let plan = sources::plan_under(&args.plan, &asked).map_err(usage)?;
+    live::endpoint(&args.live).map_err(usage)?;
+    let plan = sources::plan(&args.plan, &args.live, &asked).map_err(usage)?;
     print_notes(&plan);
     if args.json {
         out::json("list", &plan.record)?;
@@ -38,6 +41,10 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
         plan.plan_hash,
         plan.record.runs.len()
     ));
+    match plan.mode {
+        Mode::Simulated => {}
+        Mode::Live => live::outlook(&plan).iter().for_each(out::line),
+    }
     for input in &plan.record.inputs {
         out::line(format_args!(
             "{} / {}: class {}, largest result {} bytes, {} facts",
@@ -77,7 +84,8 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
     }
     let usage = |error| Failure::usage(VERB, error);
     let asked = subject::asked(args.subject.as_deref()).map_err(usage)?;
-    let plan = sources::plan_under(&args.plan, &asked).map_err(usage)?;
+    let endpoint = live::endpoint(&args.live).map_err(usage)?;
+    let plan = sources::plan(&args.plan, &args.live, &asked).map_err(usage)?;
     if !args.quiet {
         print_notes(&plan);
     }
@@ -94,6 +102,10 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         .transpose()
         .map_err(|error| Failure::usage(VERB, error))?;
     let mut setup = Setup::new(VERB, subject, args.jobs)?;
+    let wanted = endpoint
+        .map(|endpoint| Wanted::of(args, endpoint, &setup.options.subject, &plan))
+        .transpose()
+        .map_err(usage)?;
     setup.options.cgroup = args
         .cgroup
         .as_deref()
@@ -101,12 +113,25 @@ fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
         .transpose()
         .map_err(usage)?;
     let site = site(args, &plan, &setup.options).map_err(usage)?;
+    let live = wanted
+        .map(|wanted| wanted.open(args, &plan, prices.as_ref(), site.resume.as_deref()))
+        .transpose();
+    if let (Err(_), Some(away)) = (&live, &site.away) {
+        away.end(true);
+    }
+    let live = live.map_err(usage)?;
+    setup.options.upstream = live.as_ref().map(Live::upstream);
     if let Some(listen) = args.serve {
         serve::beside(&site.reports, listen)?;
     }
-    let measured = setup
-        .runtime
-        .block_on(measure(args, &site, plan, prices.as_ref(), &setup));
+    let measured = setup.runtime.block_on(measure(
+        args,
+        &site,
+        plan,
+        prices.as_ref(),
+        &setup,
+        live.as_ref(),
+    ));
     let outcome = measured.and_then(|made| conclude(args, &site, made, metrics, &setup));
     if let Some(away) = &site.away {
         away.end(outcome.is_ok());
@@ -235,7 +260,13 @@ async fn measure(
     plan: Plan,
     prices: Option<&Prices>,
     setup: &Setup,
+    live: Option<&Live>,
 ) -> Result<Made, Failure> {
+    if let Some(live) = live {
+        live.check()
+            .await
+            .map_err(|error| Failure::usage(VERB, error))?;
+    }
     let options = &setup.options;
     let (plan, harness) = setup.start(plan).await?;
     let Work {
@@ -243,8 +274,15 @@ async fn measure(
         runs,
         extra,
     } = match &site.resume {
-        None => work::begin(args, &site.reports, &plan, options, harness.tokenizer()),
-        Some(path) => work::go_on(args, path, &plan, options, harness.tokenizer()),
+        None => work::begin(
+            args,
+            &site.reports,
+            &plan,
+            live,
+            options,
+            harness.tokenizer(),
+        ),
+        Some(path) => work::go_on(args, path, &plan, live, options, harness.tokenizer()),
     }
     .map_err(|error| Failure::usage(VERB, error))?;
     if let Some(prices) = prices {
@@ -262,7 +300,12 @@ async fn measure(
         folder: folder.path().to_owned(),
         publishing,
     };
-    let stop = stop_on_signals().map_err(|error| Failure::internal(VERB, error))?;
+    let stopper = stopper().map_err(|error| Failure::internal(VERB, error))?;
+    let stop = stopper.subscribe();
+    let guard = live.map(|live| live.guard(stopper, folder.path()));
+    let mut guard = guard
+        .transpose()
+        .map_err(|error| Failure::usage(VERB, error))?;
 
     let told = match (args.quiet, args.json) {
         (true, _) => Told::Nothing,
@@ -275,6 +318,9 @@ async fn measure(
     let mut progress = Progress::new(told, folder.path(), runs.len());
     let mut record = |finished: FinishedRun| {
         folder.append(&finished.record, &finished.calls)?;
+        if let Some(guard) = &mut guard {
+            guard.saw(&finished.record)?;
+        }
         progress.finished(&finished.record);
         Ok(())
     };
@@ -283,6 +329,11 @@ async fn measure(
         .await
         .map_err(|error| setup.failure(error))?;
     progress.close(*stop.borrow());
+    if let Some(guard) = guard {
+        guard
+            .end(args.quiet)
+            .map_err(|error| Failure::usage(VERB, error))?;
+    }
 
     // Extra pairs for the profiles that the population did not draw.
     let mut record = |finished: FinishedRun| Ok(folder.append_sensitivity(&finished.record)?);
@@ -342,7 +393,12 @@ fn started(plan: &Plan, folder: String, planned: u64) -> Event {
 
 /// Turns true at the first interrupt or termination signal.
 pub(crate) fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
-    let (sender, stop) = watch::channel(false);
+    Ok(stopper()?.subscribe())
+}
+
+/// What turns true at the first such signal, or when somebody else sees a reason.
+fn stopper() -> std::io::Result<watch::Sender<bool>> {
+    let sender = watch::Sender::new(false);
     for kind in [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -356,11 +412,12 @@ pub(crate) fn stop_on_signals() -> std::io::Result<watch::Receiver<bool>> {
             }
         });
     }
-    Ok(stop)
+    Ok(sender)
 }
 
 pub(crate) fn manifest(
     plan: &Plan,
+    endpoint: Option<EndpointRecord>,
     options: &Options,
     tokenizer: &str,
     shard: Option<Shard>,
@@ -379,7 +436,8 @@ pub(crate) fn manifest(
         started_at,
         plan_hash: plan.plan_hash.clone(),
         stage: plan.options.stage,
-        mode: Mode::Simulated,
+        mode: plan.mode,
+        endpoint,
         kind,
         subject: options.subject.name(),
         base_seed: plan.options.base_seed,
@@ -390,10 +448,21 @@ pub(crate) fn manifest(
         commit,
         dirty,
         host: host::host(),
-        measured_columns: MEASURED_COLUMNS.map(str::to_owned).to_vec(),
+        measured_columns: measured_columns(plan.mode),
         plan: plan.record.clone(),
         shard,
         manifest_digest: String::new(),
     }
     .sealed()
+}
+
+/// Columns that differ between two runs of one seed.
+fn measured_columns(mode: Mode) -> Vec<String> {
+    let mut columns = MEASURED_COLUMNS.map(str::to_owned).to_vec();
+    match mode {
+        Mode::Simulated => {}
+        // The time that the endpoint took.
+        Mode::Live => columns.push("model_time_ms".to_owned()),
+    }
+    columns
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spill_record::{Class, Shard, Stage};
+use spill_record::{Class, Money, Shard, Stage};
 
 const EXIT_CODES: &str = "Exit codes: 0 the shipped default is accepted · 1 internal error · 2 usage or \
 invalid input · 3 the default must change (the verdict says to what) · 4 not proven · 5 incomplete · \
@@ -23,7 +23,8 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Run the matrix, judge it, write the run folder, exit by the verdict
     #[command(
-        after_help = "Example: spillgate accept --document handbook.md --expect 'section: Limits'"
+        after_help = "Example: spillgate accept --document handbook.md --expect 'section: Limits'\n\
+Example: spillgate accept --scenario my.toml --llm openai:https://api.openai.com/v1 --model NAME --spend-tokens 5000000"
     )]
     Accept(AcceptArgs),
     /// Join the run folders of a plan's shards, then judge and render the whole
@@ -104,6 +105,20 @@ pub(crate) struct AcceptArgs {
     /// (docs/subjects.md), or an executable that takes `step`'s arguments and environment
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) subject: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    /// Most tokens that a live acceptance may spend, input and output together; --resume counts what was spent
+    #[arg(long, value_name = "N", requires = "llm", value_parser = clap::value_parser!(u64).range(1..), help_heading = LIVE)]
+    pub(crate) spend_tokens: Option<u64>,
+    /// Most money that a live acceptance may spend, in the currency of --prices
+    #[arg(long, value_name = "X", requires = "llm", value_parser = money, help_heading = LIVE)]
+    pub(crate) spend_money: Option<Money>,
+    /// Certificates in PEM that are trusted beside Mozilla's
+    #[arg(long, value_name = "FILE", requires = "llm", help_heading = LIVE)]
+    pub(crate) llm_ca: Option<PathBuf>,
+    /// Seconds without a byte after which a request to the endpoint is lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = LIVE)]
+    pub(crate) llm_timeout: u64,
     /// Cgroup of version 2 with the memory controller for its children: the peak memory of another agent's
     /// process tree is then the kernel's own figure, in place of samples
     #[arg(long, value_name = "DIR")]
@@ -131,7 +146,7 @@ pub(crate) struct AcceptArgs {
     pub(crate) metrics_file: Option<PathBuf>,
     /// Measure, after the runs, what so many executions of the built-in subject take of one host, such as
     /// 1,8,32: all in one process at once, under each configuration
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one, conflicts_with = "shard")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one, conflicts_with_all = ["shard", "llm"])]
     pub(crate) executions: Vec<NonZeroU32>,
     /// Memory that the host has for them
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "executions", default_value = "2GiB")]
@@ -148,12 +163,32 @@ pub(crate) struct AcceptArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     /// The agent under test, as `accept` takes it; it need not be installed
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) subject: Option<PathBuf>,
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The heading of what concerns a real endpoint.
+const LIVE: &str = "A real endpoint (docs/live.md)";
+
+/// A real endpoint in place of the simulated model.
+#[derive(Debug, Args)]
+pub(crate) struct LiveArgs {
+    /// The endpoint, by its API and the base address that the vendor's clients take:
+    /// openai:https://HOST/v1 or anthropic:https://HOST. A cap on what may be spent is needed
+    #[arg(long, value_name = "API:URL", help_heading = LIVE)]
+    pub(crate) llm: Option<String>,
+    /// The model, in place of the scenarios' own
+    #[arg(long, value_name = "NAME", requires = "llm", help_heading = LIVE)]
+    pub(crate) model: Option<String>,
+    /// Environment variable that holds the key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY]
+    #[arg(long, value_name = "VARIABLE", requires = "llm", help_heading = LIVE)]
+    pub(crate) llm_key_env: Option<String>,
 }
 
 /// What is run, on what.
@@ -501,6 +536,12 @@ pub(crate) struct SweepArgs {
     /// Print the curves as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn money(text: &str) -> Result<Money, String> {
+    Money::parse(text)
+        .filter(|money| *money > Money::default())
+        .ok_or_else(|| format!("{text:?} is no amount above 0 (write 5 or 12.50)"))
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -13,6 +13,7 @@ mod folder;
 mod github;
 mod host;
 mod init;
+mod live;
 mod manual;
 mod mock;
 mod out;

@@ -193,6 +193,7 @@ async fn measure(plan: Plan, setup: &Setup) -> Result<RunSet, Failure> {
     Ok(RunSet {
         manifest: accept::manifest(
             &plan,
+            None,
             &setup.options,
             harness.tokenizer(),
             None,
@@ -203,6 +204,7 @@ async fn measure(plan: Plan, setup: &Setup) -> Result<RunSet, Failure> {
         executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
+        spending: None,
     })
 }
 
@@ -321,6 +323,7 @@ fn alone(all: &RunSet, fault: &Fault) -> RunSet {
         executions: Vec::new(),
         torn: Vec::new(),
         prices: None,
+        spending: None,
     }
 }
 

@@ -37,6 +37,7 @@ impl Setup {
                 jobs: jobs
                     .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
                 temp: temp.path().to_owned(),
+                upstream: None,
                 cgroup: None,
             },
             runtime: tokio::runtime::Builder::new_multi_thread()

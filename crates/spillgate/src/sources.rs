@@ -3,22 +3,30 @@
 use anyhow::{Context, anyhow};
 use spill_record::FactsOrigin;
 use spill_scenario::{
-    Input, ModelSpec, Plan, PlanOptions, Scenario, built_in, expand, from_document,
+    Input, ModelSpec, Plan, PlanOptions, Scenario, built_in, expand, expand_live, from_document,
     from_repository, load,
 };
 
-use crate::cli::PlanArgs;
+use crate::cli::{LiveArgs, PlanArgs};
 use crate::subject::{self, Asked};
 
-/// Makes the plan that the flags ask for, for the agent that they ask for.
-pub(crate) fn plan_under(args: &PlanArgs, asked: &Asked) -> anyhow::Result<Plan> {
-    let scenarios = subject::under(asked, settled_scenarios(args)?)?;
+/// Makes the plan that the flags ask for, for the agent and the endpoint that they ask for.
+pub(crate) fn plan(args: &PlanArgs, live: &LiveArgs, asked: &Asked) -> anyhow::Result<Plan> {
+    let mut scenarios = subject::under(asked, settled_scenarios(args)?)?;
     let options = PlanOptions {
         base_seed: args.seed,
         stage: args.stage.into(),
         repetitions: args.reps,
     };
-    Ok(expand(scenarios, options)?)
+    if live.llm.is_none() {
+        return Ok(expand(scenarios, options)?);
+    }
+    if let Some(model) = &live.model {
+        for scenario in &mut scenarios {
+            scenario.model.name.clone_from(model);
+        }
+    }
+    Ok(expand_live(scenarios, options)?)
 }
 
 /// The scenarios that the flags name, with the facts of every input.

@@ -14,6 +14,7 @@ use spill_verdict::{counted, exit, plain};
 
 use crate::accept::manifest;
 use crate::cli::AcceptArgs;
+use crate::live::Live;
 use crate::out;
 
 /// Runs whose reason is printed one by one; more of them are counted.
@@ -35,12 +36,20 @@ pub(crate) fn begin(
     args: &AcceptArgs,
     reports: &Path,
     plan: &Plan,
+    live: Option<&Live>,
     options: &Options,
     tokenizer: &str,
 ) -> anyhow::Result<Work> {
     let mut tries = 0;
     let folder = loop {
-        let manifest = manifest(plan, options, tokenizer, args.shard, FolderKind::Acceptance);
+        let manifest = manifest(
+            plan,
+            live.map(Live::record),
+            options,
+            tokenizer,
+            args.shard,
+            FolderKind::Acceptance,
+        );
         match RunFolder::create(reports, &manifest) {
             Err(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
@@ -64,6 +73,7 @@ pub(crate) fn go_on(
     args: &AcceptArgs,
     path: &Path,
     plan: &Plan,
+    live: Option<&Live>,
     options: &Options,
     tokenizer: &str,
 ) -> anyhow::Result<Work> {
@@ -74,6 +84,7 @@ pub(crate) fn go_on(
         known,
         &manifest(
             plan,
+            live.map(Live::record),
             options,
             tokenizer,
             known.shard,
@@ -141,6 +152,13 @@ pub(crate) fn same_acceptance(path: &Path, known: &Manifest, now: &Manifest) -> 
         kind(now)
     );
     let text = |value: &str| plain(value);
+    ensure!(
+        known.mode == now.mode && known.endpoint == now.endpoint,
+        "{} cannot be gone on with: the model was {} and is now {} (give the flags of the first call, or run into a new folder)",
+        path.display(),
+        answering(known),
+        answering(now)
+    );
     for (what, was, is) in [
         ("the plan", &known.plan_hash, &now.plan_hash),
         ("the subject", &known.subject, &now.subject),
@@ -169,6 +187,14 @@ pub(crate) fn same_acceptance(path: &Path, known: &Manifest, now: &Manifest) -> 
         path.display()
     );
     Ok(())
+}
+
+/// Who answers the LLM calls of an acceptance.
+fn answering(manifest: &Manifest) -> String {
+    match &manifest.endpoint {
+        None => "simulated".to_owned(),
+        Some(endpoint) => format!("at {} ({})", plain(&endpoint.host), endpoint.api.as_str()),
+    }
 }
 
 /// Prints why each run is made.

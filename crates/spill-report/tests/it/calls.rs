@@ -72,12 +72,12 @@ pub(crate) fn calls_of(run: &RunRecord, names: &Names<'_>) -> Vec<CallRecord> {
             call,
             iteration: call + 1,
             status: 200,
-            tokens: PromptTokens {
+            tokens: Some(PromptTokens {
                 uncached_input_tokens: 400 + call,
                 cache_read_tokens: 100 * call,
                 cache_write_tokens: 0,
                 output_tokens: 12,
-            },
+            }),
             request_bytes: 4_000,
             request_digest: "r".to_owned(),
             tools_digest: "t".to_owned(),

@@ -62,6 +62,7 @@ pub(crate) fn replaced(set: &RunSet, spoil: Spoil<'_>) -> RunSet {
         executions: spoiled(&set.executions, spoil),
         torn: set.torn.clone(),
         prices: set.prices.clone(),
+        spending: set.spending.clone(),
     }
 }
 

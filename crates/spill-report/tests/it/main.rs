@@ -11,6 +11,7 @@ mod everywhere;
 mod faults;
 mod hostile;
 mod html;
+mod live;
 mod money;
 mod outputs;
 mod replay;

@@ -66,6 +66,7 @@ impl Case {
                 executions: vec![],
                 torn: vec![],
                 prices: None,
+                spending: None,
             },
         }
     }
@@ -386,6 +387,7 @@ fn manifest(stage: Stage, plan: PlanRecord) -> Manifest {
         plan_hash: "0123456789abcdef".to_owned(),
         stage,
         mode: Mode::Simulated,
+        endpoint: None,
         kind: FolderKind::Acceptance,
         subject: "built-in".to_owned(),
         base_seed: 42,

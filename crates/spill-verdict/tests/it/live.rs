@@ -1,6 +1,6 @@
 //! What a stochastic endpoint proves: bounds and margins instead of literal comparisons.
 
-use spill_record::{Mode, RunRecord, Stage};
+use spill_record::{CapReached, Mode, PromptTokens, RunRecord, Spending, Stage};
 use spill_verdict::{IntervalOf, Rule, RuleVerdict, State, attainable, exit, judge};
 
 use crate::builder::{Case, exhaust, fail, score};
@@ -125,4 +125,56 @@ fn what_can_be_proven_is_known_before_the_first_run() {
     let of = |pairs| attainable(&live(pairs).set.manifest.plan).join("\n");
     insta::assert_snapshot!("attainable_5", of(5));
     insta::assert_snapshot!("attainable_30", of(30));
+}
+
+#[test]
+fn a_real_model_need_not_say_the_same_twice() {
+    let case = live(5).one("128KiB", "small", 1, |run| {
+        run.prompt_digest = Some("another".to_owned());
+    });
+    assert_eq!(judge(&case.set).harness_errors, [""; 0]);
+}
+
+#[test]
+fn a_reached_cap_makes_the_acceptance_incomplete_and_says_so() {
+    let spending = |reached| Spending {
+        limit_tokens: Some(1_000),
+        limit_money: Some("2.5".to_owned()),
+        currency: Some("USD".to_owned()),
+        billed: PromptTokens {
+            uncached_input_tokens: 1_200,
+            ..PromptTokens::default()
+        },
+        money: Some("2.51".to_owned()),
+        reached,
+        ..Spending::default()
+    };
+    let check = |reached, words: &str| {
+        let case = live(5)
+            .without(|run| run.repetition == 4)
+            .set(|set| set.spending = Some(spending(reached)));
+        let verdict = judge(&case.set);
+        assert_eq!(verdict.exit_code(), exit::INCOMPLETE);
+        let sentence = verdict.decision_sentence();
+        assert!(sentence.contains(words), "{sentence}");
+    };
+    check(
+        Some(CapReached::Tokens),
+        "the spending cap of 1,000 tokens was reached: 1,200 are spent",
+    );
+    check(
+        Some(CapReached::Money),
+        "the spending cap of 2.5 USD was reached: 2.51 are spent",
+    );
+    check(None, "without a usable record");
+}
+
+#[test]
+fn nothing_that_only_a_simulation_has_is_said_of_a_live_run() {
+    let verdict = judge(&live(5).set);
+    assert_eq!(verdict.profiles.len(), 0);
+    let said = verdict.not_shown.join(" ");
+    for word in ["profile", "simulated"] {
+        assert!(!said.contains(word), "{said}");
+    }
 }

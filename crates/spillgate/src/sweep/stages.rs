@@ -36,7 +36,14 @@ async fn run_stages(
     harness: &Harness,
     options: &Options,
 ) -> anyhow::Result<PathBuf> {
-    let manifest = accept::manifest(plan, options, harness.tokenizer(), None, FolderKind::Sweep);
+    let manifest = accept::manifest(
+        plan,
+        None,
+        options,
+        harness.tokenizer(),
+        None,
+        FolderKind::Sweep,
+    );
     let (mut folder, mut known) = match &args.resume {
         None => (
             RunFolder::create(out, &manifest)?,
@@ -47,6 +54,7 @@ async fn run_stages(
                 executions: Vec::new(),
                 torn: Vec::new(),
                 prices: None,
+                spending: None,
             },
         ),
         Some(path) => {

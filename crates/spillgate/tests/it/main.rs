@@ -14,6 +14,8 @@ mod from_trace;
 mod hostile_subject;
 mod init;
 mod known_faults;
+mod live;
+mod live_flags;
 mod planted_faults;
 mod policies;
 mod prices;

@@ -49,7 +49,7 @@ pub(crate) fn spillgate_with(folder: &Path, arguments: &[&str], step: &[(&str, &
     )
 }
 
-fn said(output: Output) -> Said {
+pub(crate) fn said(output: Output) -> Said {
     Said {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
