@@ -26,7 +26,7 @@ pub(crate) enum Verb {
         after_help = "Example: spillgate accept --document handbook.md --expect 'section: Limits'\n\
 Example: spillgate accept --scenario my.toml --llm openai:https://api.openai.com/v1 --model NAME --spend-tokens 5000000"
     )]
-    Accept(AcceptArgs),
+    Accept(Box<AcceptArgs>),
     /// Join the run folders of a plan's shards, then judge and render the whole
     #[command(after_help = "Example: spillgate merge shards/* --out reports")]
     Merge(MergeArgs),
