@@ -136,6 +136,8 @@ fn what_befell_the_run_itself_stays_out_of_it() {
         run.files_written = Some(2);
         run.same_as = Some("another".to_owned());
         run.kept_files = Some(3);
+        run.sampled_memory_bytes = Some(4);
+        run.memory_check = Some("whole tree".to_owned());
     });
     for run in sound(&spoiled).runs {
         assert_eq!(run.outcome, Outcome::Succeeded);
@@ -146,5 +148,6 @@ fn what_befell_the_run_itself_stays_out_of_it() {
         let rest = (run.error, run.same_as, run.kept_files);
         assert_eq!(rest, (None, None, None));
         assert_eq!(run.effective_settings, None);
+        assert_eq!((run.sampled_memory_bytes, run.memory_check), (None, None));
     }
 }

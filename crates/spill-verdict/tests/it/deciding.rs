@@ -2,10 +2,25 @@
 
 use spill_record::RunRecord;
 use spill_verdict::{
-    Rule, Verdict, judge, replay_summary_schema, sweep, sweep_schema, verdict_schema,
+    Rule, Verdict, judge, replay_summary_schema, sweep, sweep_schema, terminal_table,
+    verdict_schema,
 };
 
 use crate::builder::{Case, fail};
+
+#[test]
+fn three_candidates_stand_beside_each_other_and_four_below() {
+    let head = |candidates: usize| {
+        let mut verdict = judge(&Case::full().set);
+        let one = verdict.candidates[0].clone();
+        verdict.candidates = vec![one; candidates];
+        let table = terminal_table(&verdict);
+        let head = table.lines().nth(1).unwrap_or_default();
+        head.split_whitespace().next().map(str::to_owned)
+    };
+    assert_eq!(head(3).as_deref(), Some("rule"));
+    assert_eq!(head(4).as_deref(), Some("candidate"));
+}
 
 #[track_caller]
 fn check_deciding(case: Case, rule: Rule, input: &str) {

@@ -52,6 +52,15 @@ fn memory_is_held_against_the_control_of_the_same_input_and_number() {
 }
 
 #[test]
+fn a_control_that_took_nothing_is_no_measure() {
+    let unmeasured = measured(150_000).set(|set| {
+        let control = set.executions.last_mut();
+        control.expect("there are records").peak_bytes = Some(0);
+    });
+    assert_eq!(judge(&unmeasured.set).warnings, [""; 0]);
+}
+
+#[test]
 fn without_a_control_there_is_nothing_to_hold_it_against() {
     let case = measured(150_000);
     let one = record("large", "128KiB", 8, 150_000);
