@@ -10,7 +10,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use thirtyfour::{
-    By, ChromiumLikeCapabilities, DesiredCapabilities, LoggingPrefsLogLevel, WebDriver,
+    By, ChromiumLikeCapabilities, DesiredCapabilities, LoggingPrefsLogLevel, WebDriver, WebElement,
+    error::{WebDriverError, WebDriverErrorInner},
 };
 
 /// Long enough for anything here on a busy machine; reached only when a test fails.
@@ -114,14 +115,22 @@ impl Browser {
     }
 
     pub(crate) async fn click(&self, selector: &str) {
-        let found = self.driver.find(By::Css(selector)).await;
-        let found = found.unwrap_or_else(|error| panic!("{selector}: {error}"));
-        found.click().await.unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self.found(selector).await.click().await {
+            replaced_meanwhile(selector, &error, deadline);
+        }
     }
 
     pub(crate) async fn write(&self, selector: &str, text: &str) {
-        let found = self.driver.find(By::Css(selector)).await.unwrap();
-        found.send_keys(text).await.unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self.found(selector).await.send_keys(text).await {
+            replaced_meanwhile(selector, &error, deadline);
+        }
+    }
+
+    async fn found(&self, selector: &str) -> WebElement {
+        let found = self.driver.find(By::Css(selector)).await;
+        found.unwrap_or_else(|error| panic!("{selector}: {error}"))
     }
 
     /// The visible text of the first element that `selector` finds, or nothing.
@@ -164,6 +173,15 @@ impl Browser {
         };
         entries.iter().filter_map(address).collect()
     }
+}
+
+/// A live page replaces its elements: one that has gone since it was found is looked for again.
+fn replaced_meanwhile(selector: &str, error: &WebDriverError, deadline: Instant) {
+    let gone = matches!(
+        error.as_inner(),
+        WebDriverErrorInner::StaleElementReference(_)
+    );
+    assert!(gone && Instant::now() < deadline, "{selector}: {error}");
 }
 
 impl Drop for Browser {
