@@ -128,7 +128,13 @@ fn four(reports: &Path) -> String {
     };
     copy(
         "20200101T000000.000Z-copied",
-        &["manifest.json", "runs.jsonl", "calls.jsonl", "verdict.json"],
+        &[
+            "manifest.json",
+            "runs.jsonl",
+            "calls.jsonl",
+            "sensitivity.jsonl",
+            "verdict.json",
+        ],
     );
     copy(
         "20200102T000000.000Z-ended",

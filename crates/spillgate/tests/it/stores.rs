@@ -68,6 +68,15 @@ fn folders(path: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The first part of the runs of the first folder in `prefix`, once it is there.
+fn first_runs(endpoint: &Endpoint, prefix: &str) -> Option<PathBuf> {
+    let folder = folders(&endpoint.path(prefix)).into_iter().next()?;
+    folders(&folder).into_iter().find(|object| {
+        let name = object.file_name().unwrap().to_string_lossy();
+        name.starts_with("runs-01-")
+    })
+}
+
 /// What spillgate has left of its local copies in `temp`.
 fn left(temp: &Path) -> Vec<PathBuf> {
     let mut found = folders(temp);
@@ -162,16 +171,7 @@ fn check_four_parts_are_the_one_process(part: &Part) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    until("no run was published", || {
-        let folder = folders(&endpoint.path("shards")).into_iter().next()?;
-        folders(&folder).into_iter().find(|object| {
-            object
-                .file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("runs-01-")
-        })
-    });
+    until("no run was published", || first_runs(&endpoint, "shards"));
     killed.kill().unwrap();
     killed.wait().unwrap();
     let half = folders(&endpoint.path("shards")).remove(0);
@@ -445,12 +445,8 @@ fn runs_outlive_an_endpoint_that_goes_down() {
     let mut child = command(temp, &endpoint, &arguments);
     let child = child.stderr(Stdio::piped()).stdout(Stdio::piped());
     let child = child.spawn().unwrap();
-    until("no folder was begun", || {
-        let folders = folders(&endpoint.path("x")).into_iter();
-        folders
-            .map(|folder| folder.join("manifest.json"))
-            .find(|path| path.exists())
-    });
+    // The first part follows the answer to the manifest, which can stand there before its answer has come.
+    until("no run was published", || first_runs(&endpoint, "x"));
     endpoint.stop();
     let lost = said(child.wait_with_output().unwrap());
     assert_eq!(lost.code, Some(2), "{}", lost.stdout);
