@@ -276,7 +276,10 @@ impl Running {
         };
         if let Some(finished) = finished {
             fill(&mut run, &finished);
-            match self.watch.finish(&self.dirs, &finished.stderr, needles, control) {
+            match self
+                .watch
+                .finish(&self.dirs, &finished.stderr, needles, control)
+            {
                 Ok(traces) => {
                     run.files_written = Some(traces.files_written);
                     run.state_files = u64::try_from(traces.state_files.len()).ok();
@@ -340,7 +343,10 @@ mod tests {
     #[test]
     fn an_address_is_cut_before_its_path() {
         let check = |url, want| assert_eq!(split(url), want);
-        check("http://127.0.0.1:80/run/1/mcp", ("http://127.0.0.1:80", "/run/1/mcp"));
+        check(
+            "http://127.0.0.1:80/run/1/mcp",
+            ("http://127.0.0.1:80", "/run/1/mcp"),
+        );
         check("http://127.0.0.1:80", ("http://127.0.0.1:80", ""));
         check("", ("", ""));
     }

@@ -67,8 +67,14 @@ mod tests {
         };
         let check = |text: &str, want: &str| assert_eq!(place.fill(text), want);
         check("", "");
-        check("127.0.0.1:{listen_port}>{upstream_url}", "127.0.0.1:9>http://u");
-        check("{work}{tmp}{state} {{state}} {} { a }", "/w/t/s {state} {} { a }");
+        check(
+            "127.0.0.1:{listen_port}>{upstream_url}",
+            "127.0.0.1:9>http://u",
+        );
+        check(
+            "{work}{tmp}{state} {{state}} {} { a }",
+            "/w/t/s {state} {} { a }",
+        );
         let refused = |text: &str| fill(text, |_| String::new());
         assert_eq!(refused("a {llm_url}"), Err("{llm_url}".to_owned()));
         assert_eq!(refused("{work:json}"), Err("{work:json}".to_owned()));

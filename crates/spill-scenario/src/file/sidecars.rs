@@ -59,10 +59,7 @@ fn sidecar(source: &SourceText<'_>, raw: &RawSidecar) -> Checked<SidecarRecord> 
     })
 }
 
-fn command(
-    source: &SourceText<'_>,
-    raw: &Spanned<Vec<Spanned<String>>>,
-) -> Checked<Vec<String>> {
+fn command(source: &SourceText<'_>, raw: &Spanned<Vec<Spanned<String>>>) -> Checked<Vec<String>> {
     let Some(program) = raw.get_ref().first() else {
         return Err(source.invalid(
             raw.span(),

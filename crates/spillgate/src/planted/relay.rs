@@ -1,9 +1,11 @@
 //! A sidecar that forwards bytes, sound or with a fault.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
@@ -15,6 +17,9 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Connections after which `dies` ends: the one that asks whether it listens, and one of the subject's.
 const LIFE: usize = 2;
 
+/// Names the folder that `writes` writes in; without it, the working one.
+const FOLDER_VAR: &str = "RELAY_FOLDER";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Forwards, and nothing else.
@@ -23,7 +28,7 @@ enum Fault {
     Logs,
     /// Writes what it forwards on standard output.
     Prints,
-    /// Writes what it forwards into a file of its working folder.
+    /// Writes what it forwards into a file.
     Writes,
     /// Ends in the middle.
     Dies,
@@ -49,7 +54,9 @@ pub(super) fn run(arguments: &[OsString]) -> anyhow::Result<u8> {
         "ends" => return Ok(9),
         other => anyhow::bail!("there is no relay {other:?}"),
     };
-    let upstream = url.strip_prefix("http://").context("the URL is no http://")?;
+    let upstream = url
+        .strip_prefix("http://")
+        .context("the URL is no http://")?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse()?))?;
     let count = AtomicUsize::new(0);
     for near in listener.incoming() {
@@ -82,7 +89,11 @@ fn forward(mut from: TcpStream, mut to: TcpStream, fault: Fault) -> io::Result<(
             Fault::Prints => out::line(text),
             Fault::Writes => {
                 let mut file = fs::OpenOptions::new();
-                let mut file = file.create(true).append(true).open("relayed.txt")?;
+                let folder = env::var_os(FOLDER_VAR).map_or_else(PathBuf::new, PathBuf::from);
+                let mut file = file
+                    .create(true)
+                    .append(true)
+                    .open(folder.join("relayed.txt"))?;
                 file.write_all(&piece[..read])?;
             }
         }
