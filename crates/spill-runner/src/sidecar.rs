@@ -241,15 +241,14 @@ impl Running {
         let _ = self.quit.send(());
         let shown = shown(&self.record);
         let finished = match self.task.await {
-            Ok(Ok(Ended::Exited(finished))) => {
+            // One that did not end when it was asked to is killed when its time is over.
+            Ok(Ok(Ended::Exited(finished) | Ended::TimedOut(finished))) => {
                 if early {
                     let how = how(&finished);
                     fail(left, format!("{shown} ended before the subject: {how}"));
                 }
                 Some(finished)
             }
-            // It did not end when it was asked to, and was killed.
-            Ok(Ok(Ended::TimedOut(finished))) => Some(finished),
             Ok(Ok(Ended::OutputTooLarge(finished))) => {
                 fail(left, format!("{shown} printed more than 256 MiB"));
                 Some(finished)

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::program::{Row, SPILLGATE, Said, folder, rows, scenario_with, spillgate};
+use crate::processes::{eventually, processes_of, send};
+use crate::program::{Row, SPILLGATE, Said, folder, program, rows, scenario_with, spillgate};
 
 /// The configuration that has them.
 const RELAYED: &str = "32KiB";
@@ -18,15 +21,20 @@ fn sidecar(name: &str, before: &str, fault: &str, more: &str) -> String {
     )
 }
 
-/// Runs the small review, the last configuration with `sidecars`.
-fn run(folder: &Path, sidecars: &str) -> (Said, Vec<Row>, Vec<Value>) {
+/// The small review, its last configuration with `sidecars`.
+fn scenario(folder: &Path, sidecars: &str) -> String {
     let file = scenario_with(folder, "review", "small");
     let text = fs::read_to_string(&file).unwrap();
     let (head, rest) = text.split_at(text.find("name = \"32KiB\"").unwrap());
     let end = rest.find("\n[").map_or(rest.len(), |at| at + 1);
     let text = format!("{head}{}{sidecars}{}", &rest[..end], &rest[end..]);
     fs::write(&file, text).unwrap();
-    let file = file.to_string_lossy();
+    file.to_string_lossy().into_owned()
+}
+
+/// Runs it.
+fn run(folder: &Path, sidecars: &str) -> (Said, Vec<Row>, Vec<Value>) {
+    let file = scenario(folder, sidecars);
     let said = spillgate(
         folder,
         &["accept", "--quiet", "--reps", "1", "--scenario", &file],
@@ -203,4 +211,56 @@ fn a_program_that_is_not_there_is_told() {
     let failed = runs.iter().find(|run| run["configuration"] == RELAYED);
     let error = &failed.expect("a record")["error"];
     assert!(error.contains("cannot start /nowhere/zip"), "{error}");
+}
+
+#[test]
+fn a_sidecar_that_does_not_end_when_it_is_asked_to_is_killed() {
+    let folder = folder();
+    let relay = sidecar("zip", "llm", "sound", "").replace(
+        &format!("[\"{SPILLGATE}\""),
+        &format!("[\"sh\", \"-c\", \"trap '' TERM; exec \\\"$0\\\" \\\"$@\\\"\", \"{SPILLGATE}\""),
+    );
+    let (said, runs, records) = run(folder.path(), &relay);
+    assert!(
+        runs.iter().all(|run| run["outcome"] == "succeeded"),
+        "{}",
+        said.stderr
+    );
+    // It was killed, and measured all the same.
+    assert!(of(&records, RELAYED)["sidecars"][0]["peak_rss_bytes"].is_u64());
+}
+
+/// Ends an acceptance in the middle of a sidecar's start.
+fn check_no_orphan(signal: Signal) {
+    let folder = folder();
+    let file = scenario(
+        folder.path(),
+        &sidecar("zip", "llm", "deaf", "start_timeout_ms = 600000"),
+    );
+    fs::create_dir(folder.path().join("tmp")).unwrap();
+    let mut child = program()
+        .args(["accept", "--quiet", "--reps", "1", "--scenario", &file])
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.path().join("tmp"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("a sidecar has started", || {
+        processes_of(folder.path()).iter().any(|process| {
+            let command = fs::read(Path::new(process).join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command).contains("\0deaf")
+        })
+    });
+    send(&child, signal);
+    child.wait().unwrap();
+    eventually("no sidecar is alive", || {
+        processes_of(folder.path()).is_empty()
+    });
+}
+
+#[test]
+fn a_runner_that_ends_takes_its_sidecars_with_it() {
+    check_no_orphan(Signal::SIGKILL);
+    check_no_orphan(Signal::SIGTERM);
 }
