@@ -333,6 +333,9 @@ impl Worker {
         let sidecars = sidecars.end(&input.needles, &control_of(planned)).await;
         let journal = shared.registry.finish(&planned.run_id);
         tools.reset().await;
+        if sidecars.cancelled {
+            return None;
+        }
         let (end, finished, traces) = match watched {
             Some(Ok(Watched::Ended {
                 end,

@@ -79,6 +79,8 @@ pub(crate) struct Left {
     pub(crate) runs: Vec<SidecarRun>,
     /// Why the run is not the subject's to answer for.
     pub(crate) failure: Option<String>,
+    /// Whether one was killed since the acceptance was told to stop: the run says nothing then.
+    pub(crate) cancelled: bool,
     /// A search that cannot be trusted.
     pub(crate) unsearched: Option<String>,
 }
@@ -253,7 +255,10 @@ impl Running {
                 fail(left, format!("{shown} printed more than 256 MiB"));
                 Some(finished)
             }
-            Ok(Ok(Ended::Cancelled)) => None,
+            Ok(Ok(Ended::Cancelled)) => {
+                left.cancelled = true;
+                None
+            }
             Ok(Err(error)) => {
                 fail(left, format!("{shown} could not be watched: {error}"));
                 None
