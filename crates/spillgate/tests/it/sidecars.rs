@@ -14,7 +14,7 @@ use crate::program::{Row, SPILLGATE, Said, folder, program, rows, scenario_with,
 const RELAYED: &str = "32KiB";
 
 /// A sidecar of the last configuration of the file.
-fn sidecar(name: &str, before: &str, fault: &str, more: &str) -> String {
+pub(crate) fn sidecar(name: &str, before: &str, fault: &str, more: &str) -> String {
     format!(
         "\n[[configurations.sidecar]]\nname = \"{name}\"\nbefore = \"{before}\"\n\
          command = [\"{SPILLGATE}\", \"planted\", \"relay\", \"{{listen_port}}\", \"{{upstream_url}}\", \"{fault}\"]\n{more}\n"
