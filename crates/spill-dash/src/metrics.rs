@@ -68,7 +68,7 @@ const STATES: [State; 5] = [
     State::NotRun,
 ];
 /// Reasons for which the harness, and not the subject, loses a run.
-const HARNESS_REASONS: [EndReason; 7] = [
+const HARNESS_REASONS: [EndReason; 8] = [
     EndReason::MockUnavailable,
     EndReason::Mismatch,
     EndReason::UnexpectedEnd,
@@ -76,6 +76,7 @@ const HARNESS_REASONS: [EndReason; 7] = [
     EndReason::EndpointFailed,
     EndReason::SpendingCap,
     EndReason::LaunchFailed,
+    EndReason::SidecarFailed,
 ];
 
 /// Every metric of one folder.

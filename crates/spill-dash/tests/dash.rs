@@ -31,6 +31,7 @@ fn configuration(name: &str, role: ConfigurationRole, shipped: bool) -> Configur
         policy: None,
         store: None,
         preview_share: None,
+        sidecars: Vec::new(),
         effective_settings: None,
     }
 }

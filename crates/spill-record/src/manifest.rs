@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::hash::digest;
 use crate::run::{Class, EndReason};
 use crate::shard::Shard;
+use crate::sidecar::SidecarRecord;
 
 /// How much of the plan a run folder is meant to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +80,9 @@ pub struct ConfigurationRecord {
     /// Share of the limit that a preview may fill; `None` is the policy's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview_share: Option<f64>,
+    /// What stands between subject and servers, the nearest to the subject first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sidecars: Vec<SidecarRecord>,
     /// What the subject reported to use, asked before the first run.
     pub effective_settings: Option<Value>,
 }

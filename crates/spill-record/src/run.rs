@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::PromptTokens;
+use crate::sidecar::SidecarRun;
 
 /// How large an input's results are; it decides which rules apply.
 #[derive(
@@ -102,6 +103,8 @@ pub enum EndReason {
     LeakCheckFailed,
     /// The runner could not start or watch the subject.
     LaunchFailed,
+    /// What stands between subject and servers did not start, or ended before the subject.
+    SidecarFailed,
 }
 
 impl EndReason {
@@ -126,6 +129,7 @@ impl EndReason {
             Self::UnexpectedEnd => "unexpected_end",
             Self::LeakCheckFailed => "leak_check_failed",
             Self::LaunchFailed => "launch_failed",
+            Self::SidecarFailed => "sidecar_failed",
         }
     }
 }
@@ -298,6 +302,9 @@ pub struct RunRecord {
     pub faults: Vec<String>,
     /// The settings that the subject reports to have used.
     pub effective_settings: Option<Value>,
+    /// What stood between subject and servers, in the configuration's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sidecars: Vec<SidecarRun>,
     /// What went wrong, without result content.
     pub error: Option<String>,
     /// In a sweep: the run that this one is known to equal. It was not made, so nothing is measured and
@@ -316,6 +323,7 @@ impl RunRecord {
             cpu_ms: None,
             peak_rss_bytes: None,
             sampled_memory_bytes: None,
+            sidecars: self.sidecars.iter().map(SidecarRun::unmeasured).collect(),
             ..self.clone()
         }
     }

@@ -64,6 +64,7 @@ fn manifest() -> Manifest {
                 policy: None,
                 store: None,
                 preview_share: None,
+                sidecars: Vec::new(),
                 effective_settings: None,
             }],
             inputs: Vec::new(),
@@ -155,6 +156,7 @@ fn run(run_id: &str) -> RunRecord {
         error: None,
         same_as: None,
         kept_files: None,
+        sidecars: Vec::new(),
         sampled_memory_bytes: None,
         memory_check: None,
     }

@@ -69,6 +69,7 @@ fn class(reason: EndReason) -> &'static str {
         | EndReason::Mismatch
         | EndReason::UnexpectedEnd
         | EndReason::LeakCheckFailed
-        | EndReason::LaunchFailed => "the harness's",
+        | EndReason::LaunchFailed
+        | EndReason::SidecarFailed => "the harness's",
     }
 }

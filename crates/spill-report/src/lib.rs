@@ -40,6 +40,7 @@ mod calls;
 mod timelines;
 
 mod differences;
+mod sidecars;
 mod since;
 
 mod background;

@@ -18,6 +18,7 @@ use crate::render::Context;
 use crate::rule_tables::{RuleSection, Shown, rule_section};
 use crate::rule_words::method;
 use crate::runs::Runs;
+use crate::sidecars::sidecars;
 use crate::since::{Since, since};
 use crate::table::Table;
 use crate::timelines::{TimelinePart, timelines};
@@ -51,6 +52,7 @@ pub(crate) struct Page {
     endings: Table,
     inline: Option<InlinePart>,
     host: Option<OnOneHost>,
+    sidecars: Option<Table>,
     timelines: Vec<TimelinePart>,
     configurations: Vec<[String; 6]>,
     inputs: Vec<[String; 6]>,
@@ -165,6 +167,7 @@ pub(crate) fn page(
             inputs: part.inputs,
         }),
         host: on_one_host(set),
+        sidecars: sidecars(set),
         timelines,
         configurations: configurations(set),
         inputs: inputs(set),

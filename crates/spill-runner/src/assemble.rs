@@ -19,6 +19,7 @@ use crate::launcher::LaunchReport;
 use crate::process::Finished;
 use crate::score::{Score, score};
 use crate::servers_alone;
+use crate::sidecar::Left;
 use crate::step_result::StepResult;
 use crate::watch::{CONFINED_LEAK_CHECK, LEAK_CHECK, LEAK_CHECK_ALONE, Traces};
 
@@ -70,6 +71,8 @@ pub(crate) struct Seen {
     pub(crate) finished: Option<Finished>,
     pub(crate) journal: Journal,
     pub(crate) traces: Result<Traces, String>,
+    /// What stood between subject and servers.
+    pub(crate) sidecars: Left,
 }
 
 /// Makes the records of a run and its calls.
@@ -111,6 +114,7 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         }
         Err(why) => fault = Some((EndReason::LeakCheckFailed, why.clone())),
     }
+    fill_from_sidecars(&mut record, &seen.sidecars);
     match identity.witness {
         Witness::StepResult => {}
         Witness::ServersAlone { iteration_limit } => {
@@ -148,6 +152,11 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         let why = format!("a mock server was asked for something outside its script: {request}");
         fault = Some((EndReason::MockUnavailable, why));
     }
+    if let Some(why) = seen.sidecars.failure {
+        fault = Some((EndReason::SidecarFailed, why));
+    } else if let Some(why) = seen.sidecars.unsearched {
+        fault = Some((EndReason::LeakCheckFailed, why));
+    }
     record.faults = faults_of(&seen.journal);
     let otherwise = identity
         .expected
@@ -162,6 +171,20 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
         record.quality = None;
     }
     FinishedRun { record, calls }
+}
+
+/// What a sidecar wrote and leaked counts as the run's own.
+fn fill_from_sidecars(record: &mut RunRecord, left: &Left) {
+    record.sidecars.clone_from(&left.runs);
+    for sidecar in &left.runs {
+        record.files_written = match (record.files_written, sidecar.files_written) {
+            (Some(own), Some(files)) => Some(own + files),
+            (own, None) | (own @ None, Some(_)) => own,
+        };
+        let named = |finding| format!("{finding} of the sidecar {}", sidecar.name);
+        let findings = sidecar.leak_findings.iter().map(named);
+        record.leak_findings.extend(findings);
+    }
 }
 
 /// Why a run that did not succeed is the endpoint's to answer for: its last request was lost there. One that
@@ -298,6 +321,7 @@ fn blank(identity: &Identity<'_>) -> RunRecord {
         state_files: Vec::new(),
         state_bytes: None,
         kept_files: None,
+        sidecars: Vec::new(),
         leak_findings: Vec::new(),
         leak_check: LEAK_CHECK.to_owned(),
         prompt_digest: None,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use spill_mocks::{LlmServer, MockRun, Registry, ToolServer, Upstream};
-use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, digest_parts};
+use spill_record::{CallRecord, EndReason, PlannedRun, RunRecord, SidecarRecord, digest_parts};
 use spill_scenario::{
     AnswerRule, FaultKind, ModelSpec, Plan, PlannedFault, Profile, Scenario, ServedInput,
 };
@@ -22,6 +22,7 @@ use crate::foreign::{self, Addresses};
 use crate::job;
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch, RunDirs};
+use crate::sidecar::{Ground, Servers, Sidecars};
 use crate::subject::Subject;
 use crate::tree_memory::TreeMemory;
 use crate::watch::{Own, State, Watch};
@@ -184,6 +185,8 @@ pub(crate) struct Shared {
     pub(crate) inputs: HashMap<(String, String), PreparedInput>,
     pub(crate) models: HashMap<String, Arc<ModelSpec>>,
     environments: HashMap<String, std::collections::BTreeMap<String, String>>,
+    /// By configuration.
+    sidecars: HashMap<String, Vec<SidecarRecord>>,
     pub(crate) options: Options,
 }
 
@@ -226,6 +229,10 @@ impl Shared {
             .iter()
             .map(|configuration| (configuration.name.clone(), configuration.env.clone()))
             .collect();
+        let configurations = plan.record.configurations.iter();
+        let sidecars = configurations
+            .map(|one| (one.name.clone(), one.sidecars.clone()))
+            .collect();
         Self {
             registry: Arc::new(match &options.upstream {
                 None => Registry::new(Arc::default()),
@@ -234,6 +241,7 @@ impl Shared {
             inputs,
             models,
             environments,
+            sidecars,
             options,
             plan,
         }
@@ -303,19 +311,43 @@ impl Worker {
         } else {
             tools.url(&planned.run_id)
         };
-        let watched = self
-            .process(planned, scenario, &tools_url, &input.needles)
-            .await;
+        let mut servers = Servers {
+            llm_root: self.llm.root_url(&planned.run_id),
+            tools_url,
+        };
+        let records = &shared.sidecars[&planned.configuration];
+        let mut sidecars = Sidecars::default();
+        let ground = Ground {
+            spillgate: &shared.options.spillgate,
+            root: &self.root(planned),
+            run_timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
+            stop: self.stop.clone(),
+        };
+        let watched = match sidecars.start(&ground, records, &mut servers).await {
+            true => Some(
+                self.process(planned, scenario, &servers, &input.needles)
+                    .await,
+            ),
+            false => None,
+        };
+        let sidecars = sidecars.end(&input.needles, &control_of(planned)).await;
         let journal = shared.registry.finish(&planned.run_id);
         tools.reset().await;
+        if sidecars.cancelled {
+            return None;
+        }
         let (end, finished, traces) = match watched {
-            Ok(Watched::Ended {
+            Some(Ok(Watched::Ended {
                 end,
                 finished,
                 traces,
-            }) => (end, Some(*finished), traces),
-            Ok(Watched::Cancelled) => return None,
-            Err(error) => {
+            })) => (end, Some(*finished), traces),
+            Some(Ok(Watched::Cancelled)) => return None,
+            None => {
+                let end = ProcessEnd::Harness(EndReason::SidecarFailed, String::new());
+                (end, None, Err("the run was not searched".to_owned()))
+            }
+            Some(Err(error)) => {
                 let end = ProcessEnd::Harness(EndReason::LaunchFailed, error.to_string());
                 (end, None, Err("the run was not searched".to_owned()))
             }
@@ -347,23 +379,26 @@ impl Worker {
                 finished,
                 journal,
                 traces,
+                sidecars,
             },
         ))
+    }
+
+    /// The run's own folder.
+    fn root(&self, planned: &PlannedRun) -> PathBuf {
+        let name = format!("{}-{}", self.number, planned.run_id);
+        self.shared.options.temp.join(name)
     }
 
     async fn process(
         &self,
         planned: &PlannedRun,
         scenario: &Scenario,
-        tools_url: &str,
+        servers: &Servers,
         needles: &Needles,
     ) -> io::Result<Watched> {
-        let options = &self.shared.options;
-        let root = options
-            .temp
-            .join(format!("{}-{}", self.number, planned.run_id));
-        let dirs = RunDirs::create(root)?;
-        let prepared = self.prepare(planned, scenario, tools_url, &dirs)?;
+        let dirs = RunDirs::create(self.root(planned))?;
+        let prepared = self.prepare(planned, scenario, servers, &dirs)?;
         let (launch, watch, told) = (prepared.launch, prepared.watch, prepared.answer);
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {
             Ended::Cancelled => return Ok(Watched::Cancelled),
@@ -381,9 +416,8 @@ impl Worker {
                 (ProcessEnd::Subject(EndReason::Crashed, why), finished)
             }
         };
-        let control = format!("control-{}", digest_parts(&["control", &planned.run_id]));
         let traces = watch
-            .finish(&dirs, &finished.stderr, needles, &control)
+            .finish(&dirs, &finished.stderr, needles, &control_of(planned))
             .map_err(|error| error.to_string());
         Ok(Watched::Ended {
             end,
@@ -397,7 +431,7 @@ impl Worker {
         &self,
         planned: &PlannedRun,
         scenario: &Scenario,
-        tools_url: &str,
+        servers: &Servers,
         dirs: &RunDirs,
     ) -> io::Result<Prepared<'_>> {
         let options = &self.shared.options;
@@ -405,7 +439,7 @@ impl Worker {
         match &options.subject {
             Subject::BuiltIn | Subject::Command { .. } => {
                 let job = dirs.harness_file("job.json");
-                let llm_url = self.llm.base_url(&planned.run_id);
+                let (llm_url, tools_url) = (servers.llm_url(), &servers.tools_url);
                 let text = job::job(scenario, &planned.run_id, &llm_url, tools_url).to_string();
                 std::fs::write(&job, text)?;
                 let state = if process::declares_state(env) {
@@ -431,9 +465,9 @@ impl Worker {
             }
             Subject::Foreign(foreign) => {
                 let addresses = Addresses {
-                    llm_url: self.llm.base_url(&planned.run_id),
-                    llm_root: self.llm.root_url(&planned.run_id),
-                    mcp_url: tools_url.to_owned(),
+                    llm_url: servers.llm_url(),
+                    llm_root: servers.llm_root.clone(),
+                    mcp_url: servers.tools_url.clone(),
                 };
                 let start =
                     foreign::start(foreign, scenario, env, dirs, &planned.run_id, addresses);
@@ -461,6 +495,11 @@ impl Worker {
             }
         }
     }
+}
+
+/// What is planted in a run's folders and must be found there.
+fn control_of(planned: &PlannedRun) -> String {
+    format!("control-{}", digest_parts(&["control", &planned.run_id]))
 }
 
 /// A run that can be started.

@@ -87,6 +87,11 @@ impl Harness {
                     continue;
                 }
                 let mut record = blank(&case, input, memory_limit_bytes);
+                if !configuration.sidecars.is_empty() {
+                    record.error = Some("not measured: the configuration has sidecars".to_owned());
+                    records.push(record);
+                    continue;
+                }
                 match self.measure(&case, &tools, stop.clone()).await {
                     Ok(Some(last)) => fill(&mut record, &last),
                     Ok(None) => return Ok(records),

@@ -48,8 +48,8 @@ pub struct LaunchReport {
 /// Starts `command`, waits for it, and writes a [`LaunchReport`] as JSON to `report`.
 ///
 /// The child inherits standard output, standard error, environment and working folder, and reads
-/// nothing from standard input. When the launcher's own standard input ends, the child's whole
-/// process group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
+/// nothing from standard input. Each byte on the launcher's own standard input asks the child's process
+/// group to end; when that input ends, the whole group is killed. Whatever the child leaves behind is killed too, in its group or out of it.
 ///
 /// With `writable`, the child may write below these folders and nowhere else, where the kernel has
 /// Landlock; the report says whether it was so. `tree_memory` says how the memory of the whole tree is
@@ -95,9 +95,12 @@ pub fn launch(
     })?;
     let group = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
     std::thread::spawn(move || {
-        let mut rest = Vec::new();
+        let mut asked = [0];
         // An error ends the wait as the end of the pipe does: the runner is not there any more.
-        drop(io::stdin().read_to_end(&mut rest));
+        while io::stdin().read(&mut asked).is_ok_and(|read| read > 0) {
+            // The group may be gone by now.
+            let _ = killpg(group, Signal::SIGTERM);
+        }
         kill_group(group);
     });
     let status = child.wait()?;

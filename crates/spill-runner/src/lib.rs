@@ -24,6 +24,7 @@ mod process;
 mod rss;
 mod score;
 mod servers_alone;
+mod sidecar;
 mod step_result;
 mod subject;
 mod tree;

@@ -250,6 +250,7 @@ mod tests {
             policy: None,
             store: None,
             preview_share: None,
+            sidecars: Vec::new(),
             effective_settings: None,
         };
         let error = compare(&configuration, &settings)
@@ -302,6 +303,7 @@ mod tests {
                 policy: Some("envelope".to_owned()),
                 store: Some("file".to_owned()),
                 preview_share: Some(0.5),
+                sidecars: Vec::new(),
                 effective_settings: None,
             };
             let error = compare(&configuration, settings).err();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, watch};
 
@@ -135,6 +135,8 @@ pub(crate) struct Finished {
 const STREAM_LIMIT_BYTES: usize = 256 << 20;
 /// How long the launcher may take to kill and reap after its pipe was closed.
 const REAP_GRACE: Duration = Duration::from_secs(10);
+/// How long a process that was asked to end may take before it is killed.
+const QUIT_GRACE: Duration = Duration::from_secs(5);
 /// How long streams may stay open after the process group is gone.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// Where a subject finds the programs of the system; nothing else is inherited.
@@ -144,17 +146,27 @@ const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 pub(crate) async fn run(
     dirs: &RunDirs,
     launch: Launch<'_>,
+    cancel: watch::Receiver<bool>,
+) -> io::Result<Ended> {
+    run_until(dirs, launch, cancel, std::future::pending()).await
+}
+
+/// Runs one process to its end, and asks it to end as soon as `quit` is there.
+pub(crate) async fn run_until(
+    dirs: &RunDirs,
+    launch: Launch<'_>,
     mut cancel: watch::Receiver<bool>,
+    quit: impl Future<Output = ()>,
 ) -> io::Result<Ended> {
     let report_path = dirs.harness_file("launch.json");
     let started = Instant::now();
-    let deadline = tokio::time::Instant::now() + launch.timeout;
+    let mut deadline = tokio::time::Instant::now() + launch.timeout;
     let mut child = spawn(dirs, &launch, &report_path)?;
     let group = match (&launch.tree_memory, child.id()) {
         (TreeMemory::Group(parent), Some(id)) => Some(leaf(parent, id)),
         (TreeMemory::Not | TreeMemory::Sampled | TreeMemory::Group(_), _) => None,
     };
-    let leash = child.stdin.take();
+    let mut leash = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output is piped");
     let stderr = child.stderr.take().expect("standard error is piped");
     let overflow = Notify::new();
@@ -166,15 +178,23 @@ pub(crate) async fn run(
                 read_bounded(stderr, &mut err, &overflow)
             )
         };
-        tokio::pin!(streams);
-        let mut drained = false;
+        tokio::pin!(streams, quit);
+        let (mut drained, mut asked) = (false, false);
         let why: fn(Finished) -> Ended = loop {
             tokio::select! {
                 _ = &mut streams, if !drained => drained = true,
                 _ = child.wait() => break Ended::Exited,
                 () = tokio::time::sleep_until(deadline) => break Ended::TimedOut,
                 () = overflow.notified() => break Ended::OutputTooLarge,
-                _ = cancel.wait_for(|stop| *stop) => break |_| Ended::Cancelled,
+                () = &mut quit, if !asked => {
+                    asked = true;
+                    deadline = tokio::time::Instant::now() + QUIT_GRACE;
+                    if let Some(leash) = &mut leash {
+                        // A launcher that is gone already has nobody to ask.
+                        drop(leash.write_all(b".").await);
+                    }
+                }
+                () = stopped(&mut cancel) => break |_| Ended::Cancelled,
             }
         };
         // Closing the pipe makes the launcher kill the subject's process group.
@@ -207,6 +227,11 @@ pub(crate) async fn run(
         wall,
         report,
     }))
+}
+
+/// Waits until the acceptance is told to stop.
+async fn stopped(cancel: &mut watch::Receiver<bool>) {
+    drop(cancel.wait_for(|stop| *stop).await);
 }
 
 fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child> {

@@ -32,6 +32,7 @@ mod regular_file;
 mod repository;
 mod scenario;
 mod served;
+mod sidecar;
 mod subject;
 mod subject_files;
 mod template;
@@ -60,6 +61,7 @@ pub use scenario::{
     Scenario,
 };
 pub use served::{RecordedResult, ScriptedCall, ServedInput, canary_seed, list_bytes};
+pub use sidecar::{SidecarPlace, sidecar_declares_state};
 pub use spill_record::{
     Class, ConfigurationRole, EndReason, FactPlace, FactsOrigin, LatencyRecord, RecallPoint,
     RulesRecord, Stage, parse_size,

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use spill_record::{
     ConfigurationRecord, ConfigurationRole, LatencyRecord, ModelRecord, RecallPoint, RulesRecord,
+    SidecarRecord,
 };
 
 use crate::fault::{Expect, Fault, PlannedFault};
@@ -150,6 +151,8 @@ pub struct Configuration {
     pub store: String,
     /// Share of the limit that a preview may fill, above 0 and up to 1; `None` is the policy's own.
     pub preview_share: Option<f64>,
+    /// What stands between subject and servers, the nearest to the subject first.
+    pub sidecars: Vec<SidecarRecord>,
 }
 
 impl Configuration {
@@ -166,6 +169,7 @@ impl Configuration {
             policy: Some(self.policy.clone()),
             store: Some(self.store.clone()),
             preview_share: self.preview_share,
+            sidecars: self.sidecars.clone(),
             effective_settings: None,
         }
     }

@@ -63,6 +63,35 @@ enum Part {
     Slot { slot: Slot, as_json: bool },
 }
 
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\{\{([a-z_]+(?::[A-Za-z0-9_]+)?)\}\}|\{([a-z_]+)(?::([A-Za-z0-9_]+))?\}")
+        .expect("the pattern is valid")
+});
+
+/// Writes `text` with `value` for each of its words in braces, by the rules of a [`Template`].
+pub(crate) fn fill_words(
+    text: &str,
+    value: impl Fn(&str) -> Option<String>,
+) -> Result<String, UnknownPlaceholder> {
+    let mut filled = String::new();
+    let mut written = 0;
+    for found in PLACEHOLDER.captures_iter(text) {
+        let whole = found.get(0).expect("a match has a whole");
+        filled.push_str(&text[written..whole.start()]);
+        written = whole.end();
+        let text = match (found.get(1), found.get(3)) {
+            (Some(word), _) => Some(format!("{{{}}}", word.as_str())),
+            (None, None) => value(&found[2]),
+            (None, Some(_)) => None,
+        };
+        filled.push_str(&text.ok_or_else(|| UnknownPlaceholder {
+            written: whole.as_str().to_owned(),
+        })?);
+    }
+    filled.push_str(&text[written..]);
+    Ok(filled)
+}
+
 /// A text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
@@ -76,10 +105,6 @@ pub(crate) struct UnknownPlaceholder {
 
 impl Template {
     pub(crate) fn parse(text: &str) -> Result<Self, UnknownPlaceholder> {
-        static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\{\{([a-z_]+(?::[A-Za-z0-9_]+)?)\}\}|\{([a-z_]+)(?::([A-Za-z0-9_]+))?\}")
-                .expect("the pattern is valid")
-        });
         let mut parts = Vec::new();
         let mut written = 0;
         for found in PLACEHOLDER.captures_iter(text) {

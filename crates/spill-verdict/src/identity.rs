@@ -89,7 +89,8 @@ fn decided_by_seed(record: &RunRecord) -> bool {
         | EndReason::Mismatch
         | EndReason::UnexpectedEnd
         | EndReason::LeakCheckFailed
-        | EndReason::LaunchFailed => false,
+        | EndReason::LaunchFailed
+        | EndReason::SidecarFailed => false,
     }
 }
 

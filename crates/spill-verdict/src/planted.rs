@@ -359,6 +359,7 @@ fn sound_record(
         error: None,
         same_as: None,
         kept_files: None,
+        sidecars: Vec::new(),
         sampled_memory_bytes: None,
         memory_check: None,
         ..template.clone()

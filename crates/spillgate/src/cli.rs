@@ -559,7 +559,7 @@ pub(crate) struct SelfTestArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlantedArgs {
-    /// The arguments of `step`
+    /// The arguments of `step`, or `relay PORT URL [FAULT]`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<std::ffi::OsString>,
 }

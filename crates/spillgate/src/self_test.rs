@@ -246,6 +246,7 @@ fn configurations(temp: &Path) -> Vec<Configuration> {
             policy: DEFAULT_POLICY.to_owned(),
             store: DEFAULT_STORE.to_owned(),
             preview_share: None,
+            sidecars: Vec::new(),
         }
     };
     let control = of(CONTROL, ConfigurationRole::Control, None);

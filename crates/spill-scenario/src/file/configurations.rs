@@ -166,6 +166,7 @@ fn configuration(
         policy: settings.policy,
         store: settings.store,
         preview_share: settings.preview_share,
+        sidecars: super::sidecars::sidecars(source, &raw.sidecar)?,
     })
 }
 

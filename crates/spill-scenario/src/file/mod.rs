@@ -6,6 +6,7 @@ mod faults;
 mod inputs;
 mod policy;
 mod raw;
+mod sidecars;
 mod source;
 mod subject;
 mod time;

@@ -126,6 +126,19 @@ pub(super) struct RawConfiguration {
     pub(super) options: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    pub(super) sidecar: Vec<RawSidecar>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSidecar {
+    pub(super) name: Spanned<String>,
+    pub(super) before: Spanned<String>,
+    pub(super) command: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(super) start_timeout_ms: Option<Spanned<u64>>,
 }
 
 #[derive(Debug, Deserialize)]

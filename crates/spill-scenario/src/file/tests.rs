@@ -732,3 +732,58 @@ fn a_latency_table_takes_the_defaults_for_what_it_leaves_out() {
     assert!(habits.model_record().latency.is_some());
     assert_eq!(checked_in("review.toml").model_record().recall, []);
 }
+
+const RELAY: &str = "name = \"zip\"\nbefore = \"llm\"\ncommand = [\"/bin/zip\", \"{listen_port}\", \"{upstream_url}\"]";
+
+fn sidecar(lines: &str) -> String {
+    table(&format!("[[configurations.sidecar]]\n{lines}"))
+}
+
+#[test]
+fn sidecars_that_cannot_stand_anywhere() {
+    let otherwise = |part: &str, other: &str| {
+        assert!(RELAY.contains(part), "{part}");
+        sidecar(&RELAY.replace(part, other))
+    };
+    let lines = [
+        otherwise("before", "behind"),
+        otherwise("\"llm\"", "\"model\""),
+        otherwise("\"/bin/zip\", \"{listen_port}\", \"{upstream_url}\"", ""),
+        otherwise("/bin/zip", ""),
+        otherwise("/bin/zip", "bin/zip"),
+        otherwise("{listen_port}", "{port}"),
+        otherwise("{listen_port}", "80"),
+        otherwise("{upstream_url}", "http://127.0.0.1:80"),
+        sidecar(&format!("{RELAY}\nstart_timeout_ms = 0")),
+        sidecar(&format!("{RELAY}\nenv = {{ A = \"{{home}}\" }}")),
+        sidecar(&format!("{RELAY}\n[[configurations.sidecar]]\n{RELAY}")),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn a_sidecar_is_part_of_its_configuration_alone_and_of_the_plan() {
+    let plan_hash = |text: String| {
+        let scenario = load_text(text).expect("a scenario");
+        let options = crate::PlanOptions {
+            stage: spill_record::Stage::Quick,
+            repetitions: Some(1),
+            base_seed: 1,
+        };
+        let plan = crate::expand(vec![scenario], options).expect("a plan");
+        let sidecars: Vec<usize> = plan
+            .record
+            .configurations
+            .iter()
+            .map(|one| one.sidecars.len())
+            .collect();
+        (sidecars, plan.plan_hash)
+    };
+    let (none, plain) = plan_hash(PLAIN.to_owned());
+    let with = |relay: &str| plan_hash(format!("{PLAIN}\n[[configurations.sidecar]]\n{relay}\n"));
+    let (one, relayed) = with(RELAY);
+    let (_, other) = with(&RELAY.replace("/bin/zip", "/bin/other"));
+    assert_eq!((none, one), (vec![0, 0], vec![0, 1]));
+    assert_ne!(plain, relayed);
+    assert_ne!(relayed, other);
+}

@@ -181,6 +181,7 @@ fn configuration(
         policy: None,
         store: None,
         preview_share: None,
+        sidecars: Vec::new(),
         effective_settings: Some(settings(enabled, threshold_bytes)),
     }
 }
@@ -374,6 +375,7 @@ pub(crate) fn record(plan: &PlanRecord, run: &PlannedRun) -> RunRecord {
         error: None,
         same_as: None,
         kept_files: None,
+        sidecars: Vec::new(),
         sampled_memory_bytes: None,
         memory_check: None,
     }

@@ -26,6 +26,7 @@ mod replay_damaged;
 mod s3;
 mod schemas;
 mod shards;
+mod sidecars;
 mod step_settings;
 mod stores;
 mod structure;

@@ -15,7 +15,7 @@ use crate::program::{Mock, folder, program, rows, scenario_with, spillgate};
 /// Long enough for anything here on a busy machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
@@ -23,7 +23,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn send(child: &Child, signal: Signal) {
+pub(crate) fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
@@ -56,7 +56,7 @@ fn long_acceptance(folder: &Path) -> (Child, PathBuf) {
 }
 
 /// Processes whose environment names `folder`: launchers and subjects of an acceptance in it.
-fn processes_of(folder: &Path) -> Vec<String> {
+pub(crate) fn processes_of(folder: &Path) -> Vec<String> {
     let needle = folder.join("tmp");
     let needle = needle.to_string_lossy();
     fs::read_dir("/proc")

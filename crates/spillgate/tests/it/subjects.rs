@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::program::{Row, Said, accept, folder, repository, rows, scenario_with, spillgate};
+use crate::sidecars::sidecar;
 
 /// The subject file of `tests/data/agent.py`; `how` and `answer` are told to it.
 fn subject(folder: &Path, how: &str, answer: &str) -> String {
@@ -115,6 +116,32 @@ fn a_foreign_agent_is_counted_at_the_servers_and_what_it_does_not_tell_is_missin
             assert_eq!(run[untold], "", "{untold}");
         }
     }
+}
+
+#[test]
+fn a_sidecar_stands_before_another_agent_too() {
+    let folder = folder();
+    let file = subject(folder.path(), "stdout", STDOUT);
+    let text = fs::read_to_string(&file).unwrap();
+    let sidecars = ["llm", "tools"].map(|server| sidecar(server, server, "sound", ""));
+    fs::write(&file, text + &sidecars.concat()).unwrap();
+    let more = ["--reps", "1", "--subject", &*file];
+    let said = accept(folder.path(), "review", "small", &more);
+    let latest = folder.path().join("reports/latest");
+    for run in rows(&latest.join("runs.csv")) {
+        assert_eq!(
+            run["end_reason"], "answered",
+            "{}{}",
+            run["error"], said.stderr
+        );
+        assert_eq!((&*run["quality"], &*run["leak_findings"]), ("1", "0"));
+    }
+    let records = fs::read_to_string(latest.join("runs.jsonl")).unwrap();
+    let counts = records.lines().map(|line| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        record["sidecars"].as_array().map_or(0, Vec::len)
+    });
+    assert_eq!(counts.sum::<usize>(), 2);
 }
 
 #[test]
