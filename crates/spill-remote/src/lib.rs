@@ -14,7 +14,7 @@
 //!
 //! Going on with a folder begins a generation of parts of its own (`runs-02-…`), which holds the records that stay. A
 //! reader takes the newest generation that has runs, so a process killed at any moment costs the records it had not
-//! published and nothing else. [`Remote::fetch`] makes a local folder of it, and refuses a folder that is not as
+//! published and nothing else. [`fetch()`] makes a local folder of it, and refuses a folder that is not as
 //! `complete.json` says or lacks a part in the middle.
 //!
 //! What it refuses to do: it reads no clock and no environment, starts no task, judges nothing, and puts nothing of what a
