@@ -32,10 +32,12 @@ bash scripts/faults.sh || failed=1
 python3 scripts/mutations.py || failed=1
 
 # What a fuzz target finds is kept in fuzz/artifacts of its crate. The tree's corpora are read, new inputs are not kept.
+# There is no unsafe code for a sanitizer to watch.
 fuzz() {
-    local crate=$1 target=$2 seeds=$3
+    local crate=$1 target=$2
+    shift 2
     mkdir -p "$out/corpus/$target"
-    (cd "crates/$crate" && cargo +nightly fuzz run "$target" "$out/corpus/$target" "$seeds" -- \
+    (cd "crates/$crate" && cargo +nightly fuzz run --sanitizer none "$target" "$out/corpus/$target" "$@" -- \
         -max_total_time="${FUZZ_SECONDS:-60}" -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0) || failed=1
 }
 if cargo fuzz --version >/dev/null 2>&1 && cargo +nightly --version >/dev/null 2>&1; then
@@ -44,9 +46,9 @@ if cargo fuzz --version >/dev/null 2>&1 && cargo +nightly --version >/dev/null 2
     done
     traces=../../fixtures/traces
     for target in anthropic api_capture atif claude_code codex deepseek gemini_cli inspect mini_swe_agent openai_chat otel swe_agent; do
-        fuzz spill-traces "$target" "$traces/${target//_/-}"
+        fuzz spill-traces "$target" "fuzz/corpus/$target" "$traces/${target//_/-}"
     done
-    fuzz spill-traces any "$traces"
+    fuzz spill-traces any fuzz/corpus/any "$traces"
 else
     echo "NOT RUN: cargo fuzz (cargo install cargo-fuzz, rustup toolchain install nightly)"
 fi
