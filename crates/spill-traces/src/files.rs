@@ -9,6 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use spill_record::{ProblemRecord, SCHEMA, SessionRecord};
 use spill_tokens::TokenCounter;
 
+use crate::copies::{HandedOn, LEFT_OUT, identity};
 use crate::input::{FileReport, Import, Imported};
 use crate::limits::Limits;
 use crate::listing::{Listed, list};
@@ -142,7 +143,22 @@ struct Work<'a> {
 }
 
 /// What a thread sends: items of a file, and its end.
-type Message = (usize, Option<ReplayedItem>);
+type Message = (usize, Option<Made>);
+
+/// An item, and which transcript it is of.
+struct Made {
+    item: ReplayedItem,
+    identity: Option<u128>,
+}
+
+impl From<ReplayedItem> for Made {
+    fn from(item: ReplayedItem) -> Self {
+        Self {
+            item,
+            identity: None,
+        }
+    }
+}
 
 impl Work<'_> {
     fn run(&self, sender: &SyncSender<Message>) {
@@ -156,17 +172,18 @@ impl Work<'_> {
             }
             self.seen.wait_for(index.saturating_sub(AHEAD));
             // A send fails only when nobody receives any more, and then nobody misses it.
-            let send = |item| drop(sender.send((index, Some(item))));
+            let send = |made| drop(sender.send((index, Some(made))));
             self.file(index, listed, &send);
-            send(ReplayedItem::Read(FilesAmount {
+            let read = FilesAmount {
                 files: 1,
                 bytes: bytes_of(listed),
-            }));
+            };
+            send(ReplayedItem::Read(read).into());
             drop(sender.send((index, None)));
         }
     }
 
-    fn file(&self, index: usize, listed: &Listed, send: &dyn Fn(ReplayedItem)) {
+    fn file(&self, index: usize, listed: &Listed, send: &dyn Fn(Made)) {
         let mut left_out = BTreeMap::new();
         let mut waiting = Vec::new();
         let mut reports = Vec::new();
@@ -195,13 +212,16 @@ impl Work<'_> {
         &self,
         transcript: &Transcript,
         left_out: &mut BTreeMap<String, u64>,
-        send: &dyn Fn(ReplayedItem),
+        send: &dyn Fn(Made),
     ) {
         for (kind, count) in &transcript.left_out {
             *left_out.entry((*kind).to_owned()).or_default() += count;
         }
         let record = session(transcript, self.plan, self.counter);
-        send(ReplayedItem::Session(Box::new(record)));
+        send(Made {
+            item: ReplayedItem::Session(Box::new(record)),
+            identity: identity(transcript),
+        });
         send_problems(&transcript.problems, send);
     }
 
@@ -209,14 +229,14 @@ impl Work<'_> {
         &self,
         report: &FileReport,
         mut left_out: BTreeMap<String, u64>,
-        send: &dyn Fn(ReplayedItem),
+        send: &dyn Fn(Made),
     ) {
         for (kind, count) in &report.left_out {
             *left_out.entry((*kind).to_owned()).or_default() += count;
         }
         send_problems(&report.problems, send);
         let counts = report.problems.counts();
-        send(ReplayedItem::File(ReplayedFile {
+        let file = ReplayedFile {
             transcripts: report.transcripts,
             lost: counts.keys().any(|kind| is_loss(*kind)),
             problems: counts
@@ -224,7 +244,8 @@ impl Work<'_> {
                 .map(|(kind, count)| (kind.name().to_owned(), *count))
                 .collect(),
             left_out,
-        }));
+        };
+        send(ReplayedItem::File(file).into());
     }
 }
 
@@ -272,14 +293,14 @@ fn is_loss(kind: ProblemKind) -> bool {
 }
 
 /// Hands on the problems that are kept whole, and says of how many of a kind only the number is known.
-fn send_problems(problems: &Problems, send: &dyn Fn(ReplayedItem)) {
+fn send_problems(problems: &Problems, send: &dyn Fn(Made)) {
     for Problem {
         place,
         kind,
         detail,
     } in problems.kept()
     {
-        send(ReplayedItem::Problem(record(place, *kind, detail.clone())));
+        send(ReplayedItem::Problem(record(place, *kind, detail.clone())).into());
     }
     let Some(last) = problems.kept().last() else {
         return;
@@ -288,7 +309,7 @@ fn send_problems(problems: &Problems, send: &dyn Fn(ReplayedItem)) {
         if let Some(more @ 1..) = count.checked_sub(Problems::KEPT_PER_KIND) {
             let place = Place::file(&last.place.file);
             let detail = format!("{more} more of this kind, whose places are not kept");
-            send(ReplayedItem::Problem(record(&place, *kind, detail)));
+            send(ReplayedItem::Problem(record(&place, *kind, detail)).into());
         }
     }
 }
@@ -308,22 +329,23 @@ fn record(place: &Place, kind: ProblemKind, detail: String) -> ProblemRecord {
 #[derive(Default)]
 struct InOrder {
     next: usize,
-    early: BTreeMap<usize, Vec<Option<ReplayedItem>>>,
+    early: BTreeMap<usize, Vec<Option<Made>>>,
+    handed_on: HandedOn,
 }
 
 impl InOrder {
     fn take<E>(
         &mut self,
         index: usize,
-        message: Option<ReplayedItem>,
+        message: Option<Made>,
         sink: &mut dyn FnMut(ReplayedItem) -> Result<(), E>,
     ) -> Result<(), E> {
         if index != self.next {
             self.early.entry(index).or_default().push(message);
             return Ok(());
         }
-        if let Some(item) = message {
-            return sink(item);
+        if let Some(made) = message {
+            return self.hand_on(made, sink);
         }
         self.next += 1;
         // The next file may be over, or still at work: then the rest of it comes as it is made.
@@ -331,7 +353,7 @@ impl InOrder {
             let mut over = false;
             for message in messages {
                 match message {
-                    Some(item) => sink(item)?,
+                    Some(made) => self.hand_on(made, sink)?,
                     None => over = true,
                 }
             }
@@ -341,5 +363,25 @@ impl InOrder {
             self.next += 1;
         }
         Ok(())
+    }
+
+    /// Hands on what is not a copy; the file's report tells how many were.
+    fn hand_on<E>(
+        &mut self,
+        made: Made,
+        sink: &mut dyn FnMut(ReplayedItem) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.handed_on.has(made.identity) {
+            return Ok(());
+        }
+        let mut item = made.item;
+        if let ReplayedItem::File(file) = &mut item {
+            let copies = self.handed_on.take_copies(file.transcripts);
+            if copies > 0 {
+                file.transcripts -= copies;
+                *file.left_out.entry(LEFT_OUT.to_owned()).or_default() += copies;
+            }
+        }
+        sink(item)
     }
 }

@@ -24,6 +24,7 @@
 //! });
 //! ```
 
+mod copies;
 mod counts;
 mod limits;
 mod model;

@@ -65,6 +65,9 @@ pub enum EndpointError {
         "the address holds a query or a fragment (leave it out: the key comes from the environment)"
     )]
     Query,
+    /// What stands behind the host's colon is no port.
+    #[error("the address names no port from 1 to 65535 behind its host's colon")]
+    Port,
     /// The program was built without TLS.
     #[error(
         "this program was built without TLS, so it cannot reach an https:// address (build it with the feature `tls`, which is on by default, or name a proxy on http://127.0.0.1)"
@@ -97,6 +100,12 @@ impl Endpoint {
         }
         if authority.host().is_empty() {
             return Err(EndpointError::Address);
+        }
+        // A port that is none would be left out of the connection, and the key go to another server.
+        let behind = authority.as_str().strip_prefix(authority.host());
+        let names_a_port = behind.is_none_or(|rest| !rest.is_empty());
+        if names_a_port && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(EndpointError::Port);
         }
         let scheme = match uri.scheme_str() {
             Some("http") => Scheme::Http,
@@ -230,6 +239,15 @@ mod tests {
         ] {
             check_refused(text, EndpointError::Address);
         }
+        for port in ["", "0", "-1", "12x4", "65536", "99999"] {
+            for host in ["127.0.0.1", "host", "[::1]"] {
+                let text = format!("openai:http://{host}:{port}/v1");
+                let error = Endpoint::parse(&text).expect_err(&text);
+                let is_refused = matches!(error, EndpointError::Port | EndpointError::Address);
+                assert!(is_refused, "{text}: {error}");
+            }
+        }
+        check_refused("openai:http://127.0.0.1:65536/v1", EndpointError::Port);
         check_refused("openai:http://u:p@host/v1", EndpointError::Credentials);
         check_refused("openai:http://key@host/v1", EndpointError::Credentials);
         check_refused("openai:http://host/v1?key=k", EndpointError::Query);

@@ -1,5 +1,7 @@
 //! The parts of a gate's expression.
 
+use std::collections::BTreeSet;
+
 use spill_record::{CellPlan, parse_size};
 
 use super::figure::ReplayFigure;
@@ -69,10 +71,17 @@ pub(super) fn selector(rest: &str) -> Result<(Selector, &str), String> {
     let Some((pairs, rest)) = inside.split_once(']') else {
         return Err("the bracket is not closed".to_owned());
     };
+    let mut given = BTreeSet::new();
     for pair in pairs.split(',') {
         let Some((key, value)) = pair.split_once('=') else {
             return Err(format!("{:?} is not KEY=VALUE", pair.trim()));
         };
+        if !given.insert(key.trim()) {
+            return Err(format!(
+                "the bracket names {:?} twice: a gate is about one of each (write two gates)",
+                key.trim()
+            ));
+        }
         let value = value.trim();
         let size = || {
             let size = parse_size(value);

@@ -100,6 +100,10 @@ fn what_is_recorded_saves_nothing() {
         "input_tokens[policy=envelope, threshold=off] >= 0",
         "name it alone",
     );
+    check(
+        "saved_input_tokens[threshold=4KiB, threshold = 16KiB] >= 0",
+        "names \"threshold\" twice",
+    );
 }
 
 #[test]

@@ -27,17 +27,26 @@ const KNOWN_COUNTS: usize = 2_000_000;
 /// How often another name is tried when a folder of the same millisecond stands already.
 const NAME_TRIES: u32 = 20;
 
+/// Whether what was named is a file or a folder; what a pipe brings is not read.
+fn can_be_read(path: &Path) -> anyhow::Result<()> {
+    let meta = std::fs::metadata(path).with_context(|| {
+        format!(
+            "{} cannot be read (name a transcript, or a folder of them)",
+            path.display()
+        )
+    })?;
+    anyhow::ensure!(
+        meta.is_file() || meta.is_dir(),
+        "{} is neither a file nor a folder (name a transcript, or a folder of them; what a pipe brings goes into a file first)",
+        path.display()
+    );
+    Ok(())
+}
+
 pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let usage = |error: anyhow::Error| Failure::usage(VERB, error);
     for path in &args.paths {
-        std::fs::metadata(path)
-            .with_context(|| {
-                format!(
-                    "{} cannot be read (name a transcript, or a folder of them)",
-                    path.display()
-                )
-            })
-            .map_err(usage)?;
+        can_be_read(path).map_err(usage)?;
     }
     let asked = plan::asked(args).map_err(usage)?;
     let counter = TokenCounter::o200k_base().remembering(KNOWN_COUNTS);

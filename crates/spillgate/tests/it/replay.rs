@@ -329,6 +329,16 @@ fn what_is_asked_for_wrongly_is_refused_before_anything_is_written() {
             said.stderr
         ));
     }
+    let pipe = replay(
+        folder.path(),
+        &["c.json".as_ref(), "/dev/null".as_ref()],
+        &[],
+    );
+    assert_eq!(pipe.code, Some(2), "{}", pipe.stdout);
+    refusals.push_str(&format!(
+        "$ spillgate replay c.json /dev/null\n{}",
+        pipe.stderr
+    ));
     assert!(!folder.path().join("reports").exists());
     insta::assert_snapshot!(refusals);
 }
@@ -415,6 +425,34 @@ fn a_file_that_is_named_twice_counts_once() {
     let summary: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(summary["sessions"], 1);
     fs::remove_dir_all(folder.path().parent().unwrap().join("reports-of-twice")).unwrap();
+}
+
+/// A backup of a session is no second session; the same words without a time or an id may be.
+#[test]
+fn copies_of_a_transcript_count_once() {
+    #[track_caller]
+    fn check(file: &str, counted: usize, left_out: u64) {
+        let folder = folder();
+        let name = Path::new(file).file_name().unwrap();
+        for place in ["a", "b", "c"] {
+            let place = folder.path().join("sessions").join(place);
+            fs::create_dir_all(&place).unwrap();
+            fs::copy(fixtures().join(file), place.join(name)).unwrap();
+        }
+        let said = replay(folder.path(), &[&folder.path().join("sessions")], &[]);
+        assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+        let made = replay_folder(folder.path());
+        let sessions = fs::read_to_string(made.join("sessions.jsonl")).unwrap();
+        assert_eq!(sessions.lines().count(), counted, "{file}");
+        let record: Value =
+            serde_json::from_slice(&fs::read(made.join("replay.json")).unwrap()).unwrap();
+        let kind = "transcripts that another file holds as well";
+        let told = record["left_out"][kind].as_u64().unwrap_or_default();
+        assert_eq!(told, left_out, "{file}: {}", record["left_out"]);
+    }
+    check("codex/rollout.jsonl", 1, 2);
+    check("gemini-cli/session.json", 1, 2);
+    check("openai-chat/array.json", 3, 0);
 }
 
 #[test]
