@@ -58,6 +58,11 @@ pub fn connect(
                 .to_owned(),
         ));
     }
+    if endpoint.as_deref().is_some_and(names_no_port) {
+        return Err(RemoteError::Settings(
+            "AWS_ENDPOINT_URL names no port from 1 to 65535 behind its host's colon".to_owned(),
+        ));
+    }
     let store = builder
         .with_bucket_name(&url.bucket)
         .with_http_connector(Connector)
@@ -76,4 +81,55 @@ pub fn connect(
             )
         })?;
     Ok(Remote::new(Arc::new(store), &url.prefix, url.to_string()))
+}
+
+/// Whether what stands behind the host's colon is no port. A client would leave it out, and ask another server.
+fn names_no_port(endpoint: &str) -> bool {
+    let authority = endpoint
+        .split_once("://")
+        .map_or(endpoint, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let behind = authority
+        .rsplit_once(']')
+        .map_or(authority, |(_, behind)| behind);
+    let port = behind.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    port.is_some_and(|port| port.is_err() || port == Ok(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_names_a_port_or_none() {
+        for host in ["127.0.0.1", "s3.example", "[::1]"] {
+            for port in ["", ":1", ":9000", ":65535"] {
+                let endpoint = format!("http://{host}{port}/x:y");
+                assert!(!names_no_port(&endpoint), "{endpoint}");
+            }
+            for port in [":", ":0", ":-1", ":12x4", ":65536", ":99999"] {
+                let endpoint = format!("http://{host}{port}/");
+                assert!(names_no_port(&endpoint), "{endpoint}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_store_behind_no_port_is_refused() {
+        let url = StoreUrl::parse("s3://bucket/p")
+            .expect("a URL")
+            .expect("of a store");
+        let variables = [
+            ("AWS_ACCESS_KEY_ID", "a"),
+            ("AWS_SECRET_ACCESS_KEY", "b"),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ENDPOINT_URL", "http://127.0.0.1:99999"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let error = connect(&url, variables).expect_err("no port");
+        assert!(
+            error.to_string().contains("port from 1 to 65535"),
+            "{error}"
+        );
+    }
 }
