@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::model::{Format, Transcript};
+use crate::model::Transcript;
 
 /// How often one was left out is counted by this kind.
 pub(crate) const LEFT_OUT: &str = "transcripts that another file holds as well";
@@ -37,22 +37,10 @@ impl HandedOn {
 /// the same messages without a time or a response's id can be two runs of one task. Claude Code's calls are told apart one
 /// by one already.
 pub(crate) fn identity(transcript: &Transcript) -> Option<u128> {
-    let told_apart = match transcript.format {
-        Format::ClaudeCode => true,
-        Format::CodexRollout
-        | Format::OpenAiChat
-        | Format::ApiCapture
-        | Format::AnthropicMessages
-        | Format::SweAgent
-        | Format::MiniSweAgent
-        | Format::Inspect
-        | Format::Atif
-        | Format::Otel
-        | Format::GeminiCli
-        | Format::DeepSeekHarness => false,
-    };
     let mut calls = transcript.calls.iter();
-    if told_apart || !calls.any(|call| call.id.is_some() || call.time.is_some()) {
+    if transcript.format.tells_calls_apart()
+        || !calls.any(|call| call.id.is_some() || call.time.is_some())
+    {
         return None;
     }
     let mut hash = Xxh3::new();

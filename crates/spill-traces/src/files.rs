@@ -13,7 +13,7 @@ use crate::copies::{HandedOn, LEFT_OUT, identity};
 use crate::input::{FileReport, Import, Imported};
 use crate::limits::Limits;
 use crate::listing::{Listed, list};
-use crate::model::{Format, Transcript};
+use crate::model::Transcript;
 use crate::problem::{Place, Problem, ProblemKind, Problems};
 use crate::seen::SeenCalls;
 use crate::session::{ReplayPlan, session};
@@ -189,7 +189,7 @@ impl Work<'_> {
         let mut reports = Vec::new();
         let mut import = Import::in_turn(Limits::DEFAULT, &self.seen, index);
         import.listed(listed, &mut |imported| match imported {
-            Imported::Transcript(transcript) if is_whole_session(&transcript) => {
+            Imported::Transcript(transcript) if transcript.format.tells_calls_apart() => {
                 waiting.push(transcript);
             }
             Imported::Transcript(transcript) => self.transcript(&transcript, &mut left_out, send),
@@ -246,24 +246,6 @@ impl Work<'_> {
             left_out,
         };
         send(ReplayedItem::File(file).into());
-    }
-}
-
-/// Formats whose files are one session, held whole when it is handed on.
-fn is_whole_session(transcript: &Transcript) -> bool {
-    match transcript.format {
-        Format::ClaudeCode => true,
-        Format::CodexRollout
-        | Format::OpenAiChat
-        | Format::ApiCapture
-        | Format::AnthropicMessages
-        | Format::SweAgent
-        | Format::MiniSweAgent
-        | Format::Inspect
-        | Format::Atif
-        | Format::Otel
-        | Format::GeminiCli
-        | Format::DeepSeekHarness => false,
     }
 }
 

@@ -57,6 +57,25 @@ impl Format {
             Self::DeepSeekHarness => "deepseek-harness",
         }
     }
+
+    /// Whether its importer asks of each call if another file holds it. A file of such a format is one session, held whole
+    /// when it is handed on.
+    pub(crate) fn tells_calls_apart(self) -> bool {
+        match self {
+            Self::ClaudeCode => true,
+            Self::CodexRollout
+            | Self::OpenAiChat
+            | Self::ApiCapture
+            | Self::AnthropicMessages
+            | Self::SweAgent
+            | Self::MiniSweAgent
+            | Self::Inspect
+            | Self::Atif
+            | Self::Otel
+            | Self::GeminiCli
+            | Self::DeepSeekHarness => false,
+        }
+    }
 }
 
 impl fmt::Display for Format {
