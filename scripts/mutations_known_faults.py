@@ -344,8 +344,8 @@ OTHER_FAULTS = [
     ),
     (
         "83: peak memory has one unit everywhere",
-        in_lib("spill-runner", "rss::tests::peak_memory_has_the_unit_of_the_system"),
-        [(RUNNER + "rss.rs", "=> 1,", "=> 1024,")],
+        in_lib("spill-runner", "launcher::tests::peak_memory_has_one_unit_everywhere"),
+        [(RUNNER + "launcher/mod.rs", "own.maxrss.max(", "(own.maxrss / 1024).max(")],
     ),
     (
         "122: every request is a conversation of its own",

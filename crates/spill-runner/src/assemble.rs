@@ -95,7 +95,7 @@ pub(crate) fn assemble(identity: &Identity<'_>, seen: Seen) -> FinishedRun {
     fill_from_journal(&mut record, &sums);
     if let Some(finished) = &seen.finished {
         record.process_ms = Some(finished.wall.as_secs_f64() * 1000.0);
-        if let Some(report) = &finished.report {
+        if let Ok(report) = &finished.report {
             fill_memory(&mut record, identity.witness, report);
             record.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
             if report.confined {

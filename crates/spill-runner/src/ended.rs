@@ -4,14 +4,16 @@ use spill_record::EndReason;
 use spill_scenario::AnswerRule;
 
 use crate::assemble::ProcessEnd;
+use crate::dirs::RunDirs;
 use crate::foreign::{self, Told};
-use crate::process::{Finished, RunDirs};
+use crate::process::Finished;
 use crate::step_result;
 
 /// Reads how a foreign subject's process that ended on its own did: it has no codes of ours.
 pub(crate) fn foreign_end(rule: &AnswerRule, finished: &Finished, dirs: &RunDirs) -> ProcessEnd {
-    let Some(report) = &finished.report else {
-        return no_report(finished);
+    let report = match &finished.report {
+        Ok(report) => report,
+        Err(said) => return no_report(said),
     };
     let how = match (report.exit_code, report.signal) {
         (Some(0), _) => return ProcessEnd::Told(foreign::told(rule, &finished.stdout, dirs)),
@@ -23,16 +25,16 @@ pub(crate) fn foreign_end(rule: &AnswerRule, finished: &Finished, dirs: &RunDirs
 }
 
 /// The launcher did not do its work.
-fn no_report(finished: &Finished) -> ProcessEnd {
-    let said = last_line(&finished.stderr);
+fn no_report(said: &str) -> ProcessEnd {
     let why = format!("the launcher left no report: {said}");
     ProcessEnd::Harness(EndReason::LaunchFailed, why)
 }
 
 /// Reads how a process that ended on its own did.
 pub(crate) fn end_of(finished: &Finished) -> ProcessEnd {
-    let Some(report) = &finished.report else {
-        return no_report(finished);
+    let report = match &finished.report {
+        Ok(report) => report,
+        Err(said) => return no_report(said),
     };
     match (report.exit_code, step_result::parse(&finished.stdout)) {
         (Some(0), Ok(result)) => ProcessEnd::Reported(Box::new(result)),
@@ -57,14 +59,4 @@ pub(crate) fn end_of(finished: &Finished) -> ProcessEnd {
             ProcessEnd::Subject(EndReason::Crashed, why)
         }
     }
-}
-
-/// The launcher's own words: its message, if it could not start the subject.
-pub(crate) fn last_line(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let line = text
-        .lines()
-        .rev()
-        .find(|line| line.starts_with("spillgate launch:"));
-    line.unwrap_or("it was ended from outside").to_owned()
 }

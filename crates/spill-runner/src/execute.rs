@@ -16,12 +16,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::assemble::{Identity, ProcessEnd, Seen, Witness, assemble};
+use crate::dirs::{Rooms, RunDirs};
 use crate::ended::{end_of, foreign_end};
 use crate::expected::Expected;
 use crate::foreign::{self, Addresses};
 use crate::job;
+use crate::launcher::{Launchers, TEMP_WAY_OUT};
 use crate::leaks::Needles;
-use crate::process::{self, Ended, Finished, Launch, RunDirs};
+use crate::process::{self, Ended, Finished, Launch};
 use crate::sidecar::{Ground, Servers, Sidecars};
 use crate::subject::Subject;
 use crate::tree_memory::TreeMemory;
@@ -124,7 +126,7 @@ impl Harness {
         let mut workers = JoinSet::new();
         for number in 0..jobs {
             let worker = Worker {
-                number,
+                rooms: Rooms::new(self.shared.options.temp.join(number.to_string())),
                 pairs: pairs.clone(),
                 shared: self.shared.clone(),
                 llm: self.llm.clone(),
@@ -143,10 +145,17 @@ impl Harness {
                 halt.send_replace(true);
             }
         }
+        let mut failed = Ok(());
         while let Some(ended) = workers.join_next().await {
-            ended?.map_err(RunError::Servers)?;
+            failed = failed.and(
+                ended
+                    .map_err(RunError::from)
+                    .and_then(|ended| ended.map_err(RunError::Servers)),
+            );
         }
         forward.abort();
+        self.shared.launchers.close().await;
+        failed?;
         match refused {
             Some(error) => Err(RunError::Sink(error)),
             None => Ok(()),
@@ -187,6 +196,7 @@ pub(crate) struct Shared {
     environments: HashMap<String, std::collections::BTreeMap<String, String>>,
     /// By configuration.
     sidecars: HashMap<String, Vec<SidecarRecord>>,
+    pub(crate) launchers: Launchers,
     pub(crate) options: Options,
 }
 
@@ -242,6 +252,7 @@ impl Shared {
             models,
             environments,
             sidecars,
+            launchers: Launchers::new(options.spillgate.clone()),
             options,
             plan,
         }
@@ -257,7 +268,7 @@ impl Shared {
 }
 
 struct Worker {
-    number: usize,
+    rooms: Rooms,
     pairs: Arc<Mutex<VecDeque<Vec<PlannedRun>>>>,
     shared: Arc<Shared>,
     llm: Arc<LlmServer>,
@@ -265,7 +276,7 @@ struct Worker {
 }
 
 impl Worker {
-    async fn work(self, sender: mpsc::Sender<FinishedRun>) -> io::Result<()> {
+    async fn work(mut self, sender: mpsc::Sender<FinishedRun>) -> io::Result<()> {
         let tools = ToolServer::start(any_port(), self.shared.registry.clone()).await?;
         while let Some(pair) = self.next_pair() {
             for planned in pair {
@@ -289,8 +300,9 @@ impl Worker {
     }
 
     /// Executes one run; `None` when it was told to stop.
-    async fn run(&self, planned: &PlannedRun, tools: &ToolServer) -> Option<FinishedRun> {
-        let shared = &*self.shared;
+    async fn run(&mut self, planned: &PlannedRun, tools: &ToolServer) -> Option<FinishedRun> {
+        let shared = Arc::clone(&self.shared);
+        let shared = &*shared;
         let input = &shared.inputs[&(planned.scenario.clone(), planned.input.clone())];
         let scenario = shared.scenario(&planned.scenario);
         let faults: Arc<[PlannedFault]> =
@@ -318,8 +330,8 @@ impl Worker {
         let records = &shared.sidecars[&planned.configuration];
         let mut sidecars = Sidecars::default();
         let ground = Ground {
-            spillgate: &shared.options.spillgate,
-            root: &self.root(planned),
+            launchers: &shared.launchers,
+            root: self.rooms.root(),
             run_timeout: Duration::from_millis(scenario.limits.run_timeout_ms),
             stop: self.stop.clone(),
         };
@@ -348,7 +360,10 @@ impl Worker {
                 (end, None, Err("the run was not searched".to_owned()))
             }
             Some(Err(error)) => {
-                let end = ProcessEnd::Harness(EndReason::LaunchFailed, error.to_string());
+                let end = ProcessEnd::Harness(
+                    EndReason::LaunchFailed,
+                    format!("{error} ({TEMP_WAY_OUT})"),
+                );
                 (end, None, Err("the run was not searched".to_owned()))
             }
         };
@@ -384,20 +399,14 @@ impl Worker {
         ))
     }
 
-    /// The run's own folder.
-    fn root(&self, planned: &PlannedRun) -> PathBuf {
-        let name = format!("{}-{}", self.number, planned.run_id);
-        self.shared.options.temp.join(name)
-    }
-
     async fn process(
-        &self,
+        &mut self,
         planned: &PlannedRun,
         scenario: &Scenario,
         servers: &Servers,
         needles: &Needles,
     ) -> io::Result<Watched> {
-        let dirs = RunDirs::create(self.root(planned))?;
+        let dirs = self.rooms.take()?;
         let prepared = self.prepare(planned, scenario, servers, &dirs)?;
         let (launch, watch, told) = (prepared.launch, prepared.watch, prepared.answer);
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {
@@ -419,6 +428,7 @@ impl Worker {
         let traces = watch
             .finish(&dirs, &finished.stderr, needles, &control_of(planned))
             .map_err(|error| error.to_string());
+        self.rooms.give_back(dirs);
         Ok(Watched::Ended {
             end,
             finished: Box::new(finished),
@@ -448,7 +458,7 @@ impl Worker {
                     State::Undeclared
                 };
                 let launch = Launch {
-                    spillgate: &options.spillgate,
+                    launchers: &self.shared.launchers,
                     command: options
                         .subject
                         .command(&options.spillgate, &["--job".into(), job.into()]),
@@ -477,7 +487,7 @@ impl Worker {
                     kept: foreign.subject.kept().cloned().collect(),
                 };
                 let launch = Launch {
-                    spillgate: &options.spillgate,
+                    launchers: &self.shared.launchers,
                     command: start.command,
                     env: start.env,
                     confined: false,

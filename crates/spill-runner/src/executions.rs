@@ -12,9 +12,10 @@ use spill_record::{
 use spill_scenario::{Profile, Scenario};
 use tokio::sync::watch;
 
+use crate::dirs::RunDirs;
 use crate::execute::{Harness, RunError, any_port};
 use crate::job::job;
-use crate::process::{self, Ended, Finished, Launch, RunDirs};
+use crate::process::{self, Ended, Finished, Launch};
 use crate::tree_memory::TreeMemory;
 
 /// What a job names the execution by, as the built-in subject has it.
@@ -100,6 +101,7 @@ impl Harness {
                 records.push(record);
             }
         }
+        self.shared.launchers.close().await;
         Ok(records)
     }
 
@@ -179,7 +181,7 @@ impl Harness {
             "--totals".into(),
         ];
         let launch = Launch {
-            spillgate: &options.spillgate,
+            launchers: &self.shared.launchers,
             command: options.subject.command(&options.spillgate, &arguments),
             env: process::filled(&case.configuration.env, &dirs, case.planned[0].seed),
             confined: true,
@@ -231,7 +233,10 @@ fn fill(record: &mut ExecutionsRecord, last: &LastLine) {
 }
 
 fn last_line(finished: &Finished) -> Result<LastLine, String> {
-    let code = finished.report.as_ref().and_then(|report| report.exit_code);
+    let code = match &finished.report {
+        Ok(report) => report.exit_code,
+        Err(said) => return Err(format!("the process was not started: {said}")),
+    };
     if code != Some(0) {
         let how = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
         return Err(format!("the process ended with {how}"));
@@ -250,7 +255,7 @@ mod tests {
             stdout: stdout.as_bytes().to_vec(),
             stderr: Vec::new(),
             wall: Duration::ZERO,
-            report: Some(crate::launcher::LaunchReport {
+            report: Ok(crate::launcher::LaunchReport {
                 exit_code: code,
                 signal: None,
                 peak_rss_bytes: 0,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use spill_scenario::{AnswerRule, OwnPlace, Scenario, Slot, Template};
 
-use crate::process::{RunDirs, folder_name};
+use crate::dirs::{RunDirs, folder_name};
 use crate::subject::Foreign;
 
 /// An answer file larger than this is not read.

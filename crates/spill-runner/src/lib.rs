@@ -2,7 +2,7 @@
 //! searches for leaks, and hands over records.
 //!
 //! The order of things in a run: register it with the mocks, make its empty folders, watch them,
-//! launch the subject through [`launch`], read its step result, take the servers' journal, plant
+//! launch the subject through a process that is in [`launch`], read its step result, take the servers' journal, plant
 //! control tokens and search, score the answer, compare the subject's figures with the journal.
 //!
 //! It writes no run folder, judges nothing and prints nothing; records go to the caller's sink.
@@ -10,6 +10,7 @@
 mod assemble;
 mod call_record;
 mod confine;
+mod dirs;
 mod ended;
 mod execute;
 mod executions;
@@ -21,7 +22,6 @@ mod leaks;
 mod meter;
 mod probe;
 mod process;
-mod rss;
 mod score;
 mod servers_alone;
 mod sidecar;
@@ -32,8 +32,7 @@ mod tree_memory;
 mod watch;
 
 pub use execute::{FinishedRun, Harness, Options, RunError, Sink, pairs_of};
-pub use launcher::{LaunchReport, launch};
+pub use launcher::launch;
 pub use meter::{Caps, Meter};
 pub use probe::{ProbeError, effective_settings};
 pub use subject::{Foreign, Subject};
-pub use tree_memory::{TreeFigures, TreeMemory};

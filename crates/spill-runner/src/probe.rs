@@ -7,10 +7,10 @@ use serde_json::Value;
 use spill_record::ConfigurationRecord;
 use tokio::sync::watch;
 
-use crate::ended::last_line;
+use crate::dirs::RunDirs;
 use crate::execute::Options;
-use crate::launcher::TEMP_WAY_OUT;
-use crate::process::{self, Ended, Launch, RunDirs};
+use crate::launcher::{Launchers, TEMP_WAY_OUT};
+use crate::process::{self, Ended, Launch};
 use crate::subject::Subject;
 use crate::tree_memory::TreeMemory;
 
@@ -89,18 +89,21 @@ pub async fn effective_settings(
         Subject::BuiltIn | Subject::Command { .. } => {}
         Subject::Foreign(_) => return Ok(vec![None; configurations.len()]),
     }
+    let launchers = Launchers::new(options.spillgate.clone());
     for (number, configuration) in configurations.iter().enumerate() {
         let dirs = RunDirs::create(options.temp.join(format!("probe-{number}")))?;
-        let settings = ask(configuration, options, &dirs).await?;
+        let settings = ask(configuration, options, &launchers, &dirs).await?;
         compare(configuration, &settings)?;
         all.push(Some(settings));
     }
+    launchers.close().await;
     Ok(all)
 }
 
 async fn ask(
     configuration: &ConfigurationRecord,
     options: &Options,
+    launchers: &Launchers,
     dirs: &RunDirs,
 ) -> Result<Value, ProbeError> {
     let no_answer = |problem: String| ProbeError::NoAnswer {
@@ -109,7 +112,7 @@ async fn ask(
         problem,
     };
     let launch = Launch {
-        spillgate: &options.spillgate,
+        launchers,
         command: options
             .subject
             .command(&options.spillgate, &["--print-settings".into()]),
@@ -126,17 +129,17 @@ async fn ask(
             return Err(no_answer("was stopped".to_owned()));
         }
     };
-    match finished.report.as_ref().map(|report| report.exit_code) {
-        Some(Some(0)) => {}
-        Some(Some(code)) => {
+    match finished.report.map(|report| report.exit_code) {
+        Ok(Some(0)) => {}
+        Ok(Some(code)) => {
             let said = last_words(&finished.stderr);
             return Err(no_answer(format!("ended with exit code {code}{said}")));
         }
-        Some(None) => return Err(no_answer("was ended by a signal".to_owned())),
-        None => {
+        Ok(None) => return Err(no_answer("was ended by a signal".to_owned())),
+        Err(said) => {
             return Err(ProbeError::Launcher {
                 configuration: configuration.name.clone(),
-                said: last_line(&finished.stderr),
+                said,
             });
         }
     }

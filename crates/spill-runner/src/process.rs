@@ -1,43 +1,21 @@
-//! One process per run: its folders, its environment, its output, its end.
+//! One process per run: its environment, its output, its end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
-use spill_scenario::{OwnFolder, OwnPlace, STATE_PLACEHOLDER};
+use spill_scenario::STATE_PLACEHOLDER;
 
-use crate::launcher::LaunchReport;
+use crate::dirs::{RunDirs, STATE};
+use crate::launcher::{LaunchReport, Launchers, Reply, Request};
 use crate::tree_memory::{TreeMemory, leaf};
-
-/// The folders of one run. Those of the subject start empty and are watched and searched.
-#[derive(Debug)]
-pub(crate) struct RunDirs {
-    root: PathBuf,
-}
-
-/// The subject's folders by the name that findings use.
-pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
-
-/// The declared state folder, by the name that findings use.
-pub(crate) const STATE: &str = "state";
-/// The name that findings use for one of a subject's folders.
-pub(crate) fn folder_name(folder: OwnFolder) -> &'static str {
-    match folder {
-        OwnFolder::Home => "home",
-        OwnFolder::Work => "work",
-        OwnFolder::Tmp => "tmp",
-        OwnFolder::Output => "out",
-    }
-}
 
 /// Where the built-in subject takes the seed of a store's names from.
 const STORE_SEED: &str = "SPILLGATE_STORE_SEED";
@@ -66,42 +44,9 @@ pub(crate) fn filled(
     filled
 }
 
-impl RunDirs {
-    pub(crate) fn create(root: PathBuf) -> io::Result<Self> {
-        fs::create_dir(&root)?;
-        for place in PLACES.iter().chain(&[STATE, "harness"]) {
-            fs::create_dir(root.join(place))?;
-        }
-        // A store keeps results only where nobody else can read them.
-        fs::set_permissions(root.join(STATE), fs::Permissions::from_mode(0o700))?;
-        Ok(Self { root })
-    }
-
-    pub(crate) fn place(&self, name: &str) -> PathBuf {
-        self.root.join(name)
-    }
-
-    /// Where a place of the subject's own stands.
-    pub(crate) fn own(&self, own: &OwnPlace) -> PathBuf {
-        self.place(folder_name(own.folder)).join(&own.path)
-    }
-
-    pub(crate) fn harness_file(&self, name: &str) -> PathBuf {
-        self.root.join("harness").join(name)
-    }
-}
-
-impl Drop for RunDirs {
-    fn drop(&mut self) {
-        // What cannot be removed goes with the acceptance's temporary folder.
-        drop(fs::remove_dir_all(&self.root));
-    }
-}
-
 /// What is run, with what.
 pub(crate) struct Launch<'a> {
-    /// This program, which is its own launcher.
-    pub(crate) spillgate: &'a Path,
+    pub(crate) launchers: &'a Launchers,
     pub(crate) command: Vec<OsString>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) timeout: Duration,
@@ -127,13 +72,13 @@ pub(crate) struct Finished {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     pub(crate) wall: Duration,
-    /// `None` when the launcher could not start the process or was killed itself.
-    pub(crate) report: Option<LaunchReport>,
+    /// Why there is none: the launcher's own words when it could not start the process.
+    pub(crate) report: Result<LaunchReport, String>,
 }
 
 /// A subject that prints more than this on one stream is stopped.
 const STREAM_LIMIT_BYTES: usize = 256 << 20;
-/// How long the launcher may take to kill and reap after its pipe was closed.
+/// How long the launcher may take to kill and reap.
 const REAP_GRACE: Duration = Duration::from_secs(10);
 /// How long a process that was asked to end may take before it is killed.
 const QUIT_GRACE: Duration = Duration::from_secs(5);
@@ -158,69 +103,76 @@ pub(crate) async fn run_until(
     mut cancel: watch::Receiver<bool>,
     quit: impl Future<Output = ()>,
 ) -> io::Result<Ended> {
-    let report_path = dirs.harness_file("launch.json");
+    let mut launcher = launch.launchers.take()?;
     let started = Instant::now();
     let mut deadline = tokio::time::Instant::now() + launch.timeout;
-    let mut child = spawn(dirs, &launch, &report_path)?;
-    let group = match (&launch.tree_memory, child.id()) {
-        (TreeMemory::Group(parent), Some(id)) => Some(leaf(parent, id)),
-        (TreeMemory::Not | TreeMemory::Sampled | TreeMemory::Group(_), _) => None,
-    };
-    let mut leash = child.stdin.take();
-    let stdout = child.stdout.take().expect("standard output is piped");
-    let stderr = child.stderr.take().expect("standard error is piped");
+    let ((stdout, its_stdout), (stderr, its_stderr)) = (io::pipe()?, io::pipe()?);
+    let streams = [its_stdout.into(), its_stderr.into()];
+    launcher
+        .orders
+        .send(&request(dirs, &launch), streams)
+        .await?;
     let overflow = Notify::new();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let why = {
+    let mut reusable = true;
+    let (why, reply) = {
+        let (stdout, stderr) = (receiver(stdout)?, receiver(stderr)?);
         let streams = async {
             tokio::join!(
                 read_bounded(stdout, &mut out, &overflow),
                 read_bounded(stderr, &mut err, &overflow)
             )
         };
-        tokio::pin!(streams, quit);
-        let (mut drained, mut asked) = (false, false);
-        let why: fn(Finished) -> Ended = loop {
+        let orders = &mut launcher.orders;
+        let reply = launcher.replies.next();
+        tokio::pin!(streams, quit, reply);
+        let mut drained = false;
+        let ended: (fn(Finished) -> Ended, _) = loop {
             tokio::select! {
                 _ = &mut streams, if !drained => drained = true,
-                _ = child.wait() => break Ended::Exited,
-                () = tokio::time::sleep_until(deadline) => break Ended::TimedOut,
-                () = overflow.notified() => break Ended::OutputTooLarge,
-                () = &mut quit, if !asked => {
-                    asked = true;
+                reply = &mut reply => break (Ended::Exited, Some(reply)),
+                () = tokio::time::sleep_until(deadline) => break (Ended::TimedOut, None),
+                () = overflow.notified() => break (Ended::OutputTooLarge, None),
+                () = &mut quit, if reusable => {
+                    // It is asked once, and what is asked late must not reach the next one.
+                    reusable = false;
                     deadline = tokio::time::Instant::now() + QUIT_GRACE;
-                    if let Some(leash) = &mut leash {
-                        // A launcher that is gone already has nobody to ask.
-                        drop(leash.write_all(b".").await);
-                    }
+                    orders.ask_to_end().await;
                 }
-                () = stopped(&mut cancel) => break |_| Ended::Cancelled,
+                () = stopped(&mut cancel) => break (|_| Ended::Cancelled, None),
             }
         };
-        // Closing the pipe makes the launcher kill the subject's process group.
-        drop(leash);
-        if tokio::time::timeout(REAP_GRACE, child.wait())
-            .await
-            .is_err()
-        {
-            // A launcher that does not end is stopped itself.
-            child.kill().await?;
-        }
+        let (why, reply) = match ended {
+            (why, Some(reply)) => (why, reply),
+            (why, None) => {
+                reusable = false;
+                orders.kill().await;
+                let killed = tokio::time::timeout(REAP_GRACE, reply).await;
+                (why, killed.ok().flatten())
+            }
+        };
         if !drained {
             // What is left stands in the pipe already, unless a process that left the group holds
             // it open.
             drop(tokio::time::timeout(DRAIN_GRACE, streams).await);
         }
-        why
+        (why, reply)
     };
     let wall = started.elapsed();
-    if let Some(group) = group {
-        // Nobody is in it any more; it may never have been.
-        drop(fs::remove_dir(group));
+    let (report, next) = match reply {
+        Some(Reply { seen, reusable }) => (seen, reusable),
+        None => (Err("it was ended from outside".to_owned()), false),
+    };
+    if reusable && next {
+        launch.launchers.put_back(launcher);
+    } else {
+        let group = group(&launch.tree_memory, launcher.id());
+        launcher.close().await;
+        if let Some(group) = group {
+            // Nobody is in it any more; it may never have been.
+            drop(fs::remove_dir(group));
+        }
     }
-    let report = fs::read(&report_path)
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok());
     Ok(why(Finished {
         stdout: out,
         stderr: err,
@@ -229,55 +181,44 @@ pub(crate) async fn run_until(
     }))
 }
 
+/// The cgroup that the launcher with this process id may have made.
+fn group(tree_memory: &TreeMemory, launcher: Option<u32>) -> Option<PathBuf> {
+    match (tree_memory, launcher) {
+        (TreeMemory::Group(parent), Some(id)) => Some(leaf(parent, id)),
+        (TreeMemory::Not | TreeMemory::Sampled | TreeMemory::Group(_), _) => None,
+    }
+}
+
 /// Waits until the acceptance is told to stop.
 async fn stopped(cancel: &mut watch::Receiver<bool>) {
     drop(cancel.wait_for(|stop| *stop).await);
 }
 
-fn spawn(dirs: &RunDirs, launch: &Launch<'_>, report: &Path) -> io::Result<Child> {
-    Command::new(launch.spillgate)
-        .arg("launch")
-        .arg("--report")
-        .arg(report)
-        .args(writable(dirs, launch))
-        .args(tree_flags(&launch.tree_memory))
-        .arg("--")
-        .args(&launch.command)
-        .env_clear()
-        .env("PATH", SYSTEM_PATH)
-        .env("LANG", "C.UTF-8")
-        .env("HOME", dirs.place("home"))
-        .env("TMPDIR", dirs.place("tmp"))
-        .env("SPILLGATE_OUTPUT", dirs.place("out"))
-        .env("SPILLGATE_BIN", launch.spillgate)
-        .env("SPILLGATE_LOG", "trace")
-        .envs(&launch.env)
-        .current_dir(dirs.place("work"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A group of its own, so that an interrupt typed at the terminal reaches the runner alone.
-        .process_group(0)
-        .spawn()
+fn receiver(end: io::PipeReader) -> io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(end.into())
 }
 
-/// The launcher's flags that name the folders which a confined process may write in.
-fn writable(dirs: &RunDirs, launch: &Launch<'_>) -> Vec<OsString> {
-    if !launch.confined {
-        return Vec::new();
-    }
-    [dirs.place("out"), dirs.place(STATE)]
-        .into_iter()
-        .flat_map(|place| ["--writable".into(), place.into_os_string()])
-        .collect()
-}
-
-/// The launcher's flags for the memory of the tree.
-fn tree_flags(tree_memory: &TreeMemory) -> Vec<OsString> {
-    match tree_memory {
-        TreeMemory::Not => Vec::new(),
-        TreeMemory::Sampled => vec!["--tree-memory".into()],
-        TreeMemory::Group(parent) => vec!["--cgroup".into(), parent.into()],
+fn request(dirs: &RunDirs, launch: &Launch<'_>) -> Request {
+    let mut env: BTreeMap<OsString, OsString> = [
+        ("PATH", SYSTEM_PATH.into()),
+        ("LANG", "C.UTF-8".into()),
+        ("HOME", dirs.place("home").into()),
+        ("TMPDIR", dirs.place("tmp").into()),
+        ("SPILLGATE_OUTPUT", dirs.place("out").into()),
+        ("SPILLGATE_BIN", launch.launchers.program().into()),
+        ("SPILLGATE_LOG", "trace".into()),
+    ]
+    .map(|(name, value)| (name.into(), value))
+    .into();
+    let own = launch.env.iter();
+    env.extend(own.map(|(name, value)| (name.into(), value.into())));
+    let writable = || vec![dirs.place("out"), dirs.place(STATE)];
+    Request {
+        folder: dirs.place("work"),
+        command: launch.command.clone(),
+        env: env.into_iter().collect(),
+        writable: launch.confined.then(writable),
+        tree_memory: launch.tree_memory.clone(),
     }
 }
 
@@ -306,11 +247,11 @@ mod tests {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect::<BTreeMap<_, _>>()
         };
-        let dirs = RunDirs {
-            root: "/runs/1".into(),
-        };
-        let check = |value, want| {
-            let want = env(&[("A", want), (STORE_SEED, "7")]);
+        let root = tempfile::tempdir().expect("a folder");
+        let dirs = RunDirs::create(root.path().join("1")).expect("folders");
+        let check = |value, want: &str| {
+            let want = want.replace("/runs", &root.path().to_string_lossy());
+            let want = env(&[("A", &want), (STORE_SEED, "7")]);
             assert_eq!(filled(&env(&[("A", value)]), &dirs, 7), want);
         };
         check("{state}/spill", "/runs/1/state/spill");

@@ -12,9 +12,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::ended::last_line;
+use crate::dirs::{RunDirs, STATE};
+use crate::launcher::Launchers;
 use crate::leaks::Needles;
-use crate::process::{self, Ended, Finished, Launch, RunDirs, STATE};
+use crate::process::{self, Ended, Finished, Launch};
 use crate::tree_memory::TreeMemory;
 use crate::watch::{Own, State, Watch};
 
@@ -25,7 +26,7 @@ const SPARE: Duration = Duration::from_secs(60);
 
 /// What all sidecars of one run share.
 pub(crate) struct Ground<'a> {
-    pub(crate) spillgate: &'a Path,
+    pub(crate) launchers: &'a Launchers,
     /// The run's own folder; theirs stand beside it.
     pub(crate) root: &'a Path,
     pub(crate) run_timeout: Duration,
@@ -187,11 +188,11 @@ impl Running {
             .map(|(name, value)| (name.clone(), place.fill(value)))
             .collect();
         let (quit, asked) = oneshot::channel();
-        let (spillgate, stop) = (ground.spillgate.to_owned(), ground.stop.clone());
+        let (launchers, stop) = (ground.launchers.clone(), ground.stop.clone());
         let places = Arc::clone(&dirs);
         let task = tokio::spawn(async move {
             let launch = Launch {
-                spillgate: &spillgate,
+                launchers: &launchers,
                 command,
                 env,
                 timeout,
@@ -307,7 +308,7 @@ fn fail(left: &mut Left, why: String) {
 fn fill(run: &mut SidecarRun, finished: &Finished) {
     let printed = finished.stdout.len() + finished.stderr.len();
     run.log_bytes = u64::try_from(printed).ok();
-    if let Some(report) = &finished.report {
+    if let Ok(report) = &finished.report {
         run.peak_rss_bytes = Some(report.peak_rss_bytes);
         run.cpu_ms = Some(Duration::from_micros(report.cpu_us).as_secs_f64() * 1000.0);
     }
@@ -315,8 +316,9 @@ fn fill(run: &mut SidecarRun, finished: &Finished) {
 
 /// How it ended, without a word of what it printed.
 fn how(finished: &Finished) -> String {
-    let Some(report) = &finished.report else {
-        return last_line(&finished.stderr);
+    let report = match &finished.report {
+        Ok(report) => report,
+        Err(said) => return said.clone(),
     };
     match (report.exit_code, report.signal) {
         (Some(code), _) => format!("exit code {code}"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 /// How long killed processes may take to be reaped.
@@ -18,12 +18,31 @@ pub(crate) fn adopt() -> io::Result<()> {
     nix::sys::prctl::set_child_subreaper(true).map_err(io::Error::from)
 }
 
+/// What was left of a tree, and killed.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// Processor time of all of it.
+    pub(crate) cpu: Duration,
+    /// Peak memory of the largest.
+    pub(crate) peak_rss_bytes: u64,
+    /// Whether all of it was reaped.
+    pub(crate) all_gone: bool,
+}
+
 /// Kills and reaps every child that is left: an orphan becomes one, so nothing of a tree survives.
-pub(crate) fn kill_rest() {
+pub(crate) fn kill_rest() -> Rest {
+    let mut rest = Rest::default();
     let until = Instant::now() + REAP;
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     while Instant::now() < until {
-        match waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {
-            Err(Errno::ECHILD) => return,
+        match waitid(Id::All, flags) {
+            Err(Errno::ECHILD) => {
+                rest.all_gone = true;
+                break;
+            }
+            Ok(WaitStatus::Exited(child, _) | WaitStatus::Signaled(child, _, _)) => {
+                rest.reap(child);
+            }
             Ok(WaitStatus::StillAlive) => {
                 for child in children_of(Pid::this()) {
                     // One that has ended meanwhile is reaped by the next turn.
@@ -32,6 +51,18 @@ pub(crate) fn kill_rest() {
                 std::thread::sleep(PAUSE);
             }
             Ok(_) | Err(_) => {}
+        }
+    }
+    rest
+}
+
+impl Rest {
+    fn reap(&mut self, child: Pid) {
+        let id = u32::try_from(child.as_raw()).unwrap_or(0);
+        // It has ended, and nobody else waits for it.
+        if let Ok(Some(used)) = wait4::try_wait4_pid(id) {
+            self.cpu += used.rusage.utime + used.rusage.stime;
+            self.peak_rss_bytes = self.peak_rss_bytes.max(used.rusage.maxrss);
         }
     }
 }

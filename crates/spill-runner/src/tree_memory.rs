@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 /// How the memory of the whole tree is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TreeMemory {
+pub(crate) enum TreeMemory {
     /// Not at all: the largest process is enough to know.
     Not,
     /// By samples, each the sum over its processes: a lower bound.
@@ -29,11 +29,11 @@ pub enum TreeMemory {
 
 /// What was measured of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TreeFigures {
+pub(crate) struct TreeFigures {
     /// `memory.peak` of the tree's cgroup, the launcher's own few MiB included.
-    pub cgroup_peak_bytes: Option<u64>,
+    pub(crate) cgroup_peak_bytes: Option<u64>,
     /// The largest sample: a lower bound of the peak.
-    pub sampled_bytes: Option<u64>,
+    pub(crate) sampled_bytes: Option<u64>,
 }
 
 /// A measurement that goes on until it is read.

@@ -10,8 +10,8 @@ use inotify::{Inotify, WatchMask};
 use spill_record::StateFile;
 use spill_scenario::OwnPlace;
 
+use crate::dirs::{CONTROL_FILE, PLACES, RunDirs, STATE, folder_name};
 use crate::leaks::Needles;
-use crate::process::{PLACES, RunDirs, STATE, folder_name};
 
 /// Which checks stand behind a record's leak figures.
 pub(crate) const LEAK_CHECK: &str = "inotify+search";
@@ -22,7 +22,6 @@ pub(crate) const CONFINED_LEAK_CHECK: &str = "landlock+inotify+search";
 
 /// Standard error as a place of a finding.
 const STANDARD_ERROR: &str = "standard error";
-const CONTROL_FILE: &str = "spillgate-control";
 /// Files are searched in pieces of this size, each with the end of the one before.
 const PIECE_BYTES: usize = 16 << 20;
 
@@ -142,9 +141,7 @@ impl Watch {
         control: &str,
     ) -> Result<Traces, WatchError> {
         let forbidden = self.state.forbidden();
-        for place in &forbidden {
-            fs::write(dirs.place(place).join(CONTROL_FILE), control)?;
-        }
+        dirs.plant_control(&forbidden, control)?;
         let mut log = stderr.to_vec();
         log.extend_from_slice(control.as_bytes());
 

@@ -85,7 +85,7 @@ Example: spillgate accept --scenario my.toml --llm openai:https://api.openai.com
     Man(ManArgs),
     /// Start a subject and report its peak memory; used by `accept`
     #[command(hide = true)]
-    Launch(LaunchArgs),
+    Launch,
 }
 
 #[derive(Debug, Args)]
@@ -576,25 +576,6 @@ pub(crate) struct ManArgs {
     /// Folder for spillgate.1 and a page for each verb
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LaunchArgs {
-    /// Where the report goes
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: PathBuf,
-    /// A folder that the command may write in; with one, it may write nowhere else
-    #[arg(long, value_name = "DIR")]
-    pub(crate) writable: Vec<PathBuf>,
-    /// Measure the memory of the command's whole tree of processes by samples
-    #[arg(long)]
-    pub(crate) tree_memory: bool,
-    /// Measure it by a cgroup of its own below this one
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cgroup: Option<PathBuf>,
-    /// The command
-    #[arg(last = true, required = true)]
-    pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 fn reason(text: &str) -> Result<String, String> {

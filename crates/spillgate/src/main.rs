@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Verb::Planted(args) => planted::run(&args),
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&args),
-        Verb::Launch(args) => step::launch(&args),
+        Verb::Launch => step::launch(),
     };
     match outcome {
         // An answer that was not printed is not given: never the code of success.

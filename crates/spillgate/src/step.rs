@@ -11,14 +11,13 @@ use spill_agent::{
     AbortHandle, AbortSignal, EndReason, SpillSettings, StepJob, StepResult, abort_pair,
     is_own_log, log_setting_warnings, run_executions, run_job,
 };
-use spill_runner::TreeMemory;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::allocator::give_back_what_is_freed;
-use crate::cli::{LaunchArgs, StepArgs};
+use crate::cli::StepArgs;
 use crate::output_file::{METRICS_FILE, OutputFile};
 use crate::own_memory::OwnMemory;
 use crate::{Failure, out};
@@ -246,14 +245,7 @@ fn print_line(line: &impl Serialize) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-pub(crate) fn launch(args: &LaunchArgs) -> Result<u8, Failure> {
-    let writable = (!args.writable.is_empty()).then_some(&*args.writable);
-    let tree_memory = match (&args.cgroup, args.tree_memory) {
-        (Some(parent), _) => TreeMemory::Group(parent.clone()),
-        (None, true) => TreeMemory::Sampled,
-        (None, false) => TreeMemory::Not,
-    };
-    spill_runner::launch(&args.report, writable, &tree_memory, &args.command)
-        .map_err(|error| Failure::internal("launch", error))?;
+pub(crate) fn launch() -> Result<u8, Failure> {
+    spill_runner::launch().map_err(|error| Failure::internal("launch", error))?;
     Ok(0)
 }

@@ -14,6 +14,7 @@ mod from_trace;
 mod hostile_subject;
 mod init;
 mod known_faults;
+mod launching;
 mod live;
 mod live_flags;
 mod planted_faults;

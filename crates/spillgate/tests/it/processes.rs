@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::program::{Mock, folder, program, rows, scenario_with, spillgate};
+use crate::program::{Mock, folder, program, scenario_with, spillgate};
 
 /// Long enough for anything here on a busy machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -174,91 +174,4 @@ fn a_step_whose_servers_are_gone_ends_with_a_result() {
     assert_eq!(output.status.code(), Some(0));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["endReason"], "tool_error", "{result}");
-}
-
-/// The kernel starts a child's peak at that of the process that forked it.
-#[test]
-fn a_trivial_child_under_a_large_parent_reads_as_small() {
-    let folder = folder();
-    let ballast = vec![1_u8; 300 << 20];
-    let report = folder.path().join("report.json");
-    let launched = program()
-        .arg("launch")
-        .arg("--report")
-        .arg(&report)
-        .args(["--", "/bin/sleep", "0"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap()
-        .wait_with_output()
-        .unwrap();
-    drop(ballast);
-    assert!(launched.status.success());
-    let seen: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
-    let peak = seen["peak_rss_bytes"].as_u64().unwrap();
-    assert!(peak > 0 && peak < 16 << 20, "peak {peak}");
-}
-
-#[test]
-fn the_launcher_kills_the_whole_group_when_its_pipe_closes() {
-    let folder = folder();
-    let script = "sleep 600 & echo $! > child; sleep 600";
-    let mut launcher = program()
-        .arg("launch")
-        .arg("--report")
-        .arg(folder.path().join("report.json"))
-        .args(["--", "/bin/sh", "-c", script])
-        .current_dir(folder.path())
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let child = folder.path().join("child");
-    eventually("the grandchild is started", || {
-        fs::read_to_string(&child).is_ok_and(|pid| pid.ends_with('\n'))
-    });
-    let pid = fs::read_to_string(&child).unwrap().trim().to_owned();
-    drop(launcher.stdin.take());
-    launcher.wait().unwrap();
-    eventually("the grandchild is gone", || {
-        // A process that nobody has reaped yet is gone too.
-        fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z"))
-    });
-}
-
-/// The record says which check was in force: what the kernel forbids, or what was watched and searched.
-#[test]
-fn the_built_in_subject_cannot_write_where_the_kernel_can_forbid_it() {
-    let folder = folder();
-    crate::program::accept(folder.path(), "review", "small", &[]);
-    let rows = rows(&folder.path().join("reports/latest/runs.csv"));
-    let checks: std::collections::BTreeSet<&str> =
-        rows.iter().map(|row| &*row["leak_check"]).collect();
-    // A launcher that may write in one folder only tells what this kernel can do.
-    let report = folder.path().join("report.json");
-    let mut launcher = program()
-        .args(["launch", "--report"])
-        .arg(&report)
-        .arg("--writable")
-        .arg(folder.path().join("reports"))
-        .args(["--", "sh", "-c", "touch reports/inside; touch outside"])
-        .current_dir(folder.path())
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The launcher kills what it started when this pipe closes.
-    let leash = launcher.stdin.take();
-    let status = launcher.wait().unwrap();
-    drop(leash);
-    assert!(status.success());
-    let report: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
-    let confined = report["confined"].as_bool().unwrap();
-    assert!(folder.path().join("reports/inside").exists());
-    assert_eq!(folder.path().join("outside").exists(), !confined);
-    let expected = if confined {
-        "landlock+inotify+search"
-    } else {
-        "inotify+search"
-    };
-    assert_eq!(checks.into_iter().collect::<Vec<_>>(), [expected]);
 }
