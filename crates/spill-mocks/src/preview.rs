@@ -111,6 +111,10 @@ fn summary(text: &str) -> Option<Preview> {
 fn notice(text: &str) -> Option<Preview> {
     const PARTS: &str = "(Shown in parts, ";
     const OMITTED: &str = "(Omitted ";
+    // Few texts end like one, and every inline result is asked.
+    if !text.ends_with(')') {
+        return None;
+    }
     let from = text.floor_char_boundary(text.len().saturating_sub(NOTICE_LIMIT));
     let last = |start| text[from..].rfind(start).map(|at| from + at);
     let at = last(OMITTED).max(last(PARTS))?;
