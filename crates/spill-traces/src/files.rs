@@ -52,7 +52,8 @@ pub struct FilesAmount {
 pub struct ReplayedFile {
     /// How many transcripts it gave.
     pub transcripts: u64,
-    /// Whether something was lost as a whole: unreadable, damaged, over a limit, or a document that is no JSON.
+    /// Whether something was lost as a whole: unreadable, packed in a way that is not read, damaged, over a
+    /// limit, or a document that is no JSON.
     pub lost: bool,
     /// What could not be understood in it outside of its transcripts, by kind.
     pub problems: BTreeMap<String, u64>,
@@ -254,6 +255,7 @@ fn is_loss(kind: ProblemKind) -> bool {
     match kind {
         ProblemKind::Unreadable
         | ProblemKind::Limit
+        | ProblemKind::NotUnpacked
         | ProblemKind::DamagedArchive
         | ProblemKind::NotJson => true,
         ProblemKind::NotAFile

@@ -8,10 +8,11 @@ use std::path::Path;
 use crate::limits::Limits;
 use crate::listing::{Listed, list};
 use crate::model::{Format, Transcript};
+use crate::packing::{HEAD_BYTES, Packing};
 use crate::problem::{Place, ProblemKind, Problems};
 use crate::reading::Reading;
 use crate::seen::{SeenCalls, Turn};
-use crate::source::{Allowance, Packing, kind_of, metered, peek, read_whole, unpack};
+use crate::source::{Allowance, kind_of, metered, peek, read_whole, unpack};
 
 /// What was found in one file, or in one entry of an archive.
 #[derive(Clone, Debug)]
@@ -144,7 +145,7 @@ impl Import {
         sink: &mut dyn FnMut(Imported),
     ) {
         let name = &file.place.file;
-        let (head, stream) = match peek(stream, 4) {
+        let (head, stream) = match peek(stream, HEAD_BYTES) {
             Ok(peeked) => peeked,
             Err(error) => {
                 let kind = kind_of(&error, Packing::Gzip);
@@ -152,8 +153,14 @@ impl Import {
             }
         };
         let packing = Packing::of(&head);
-        if packing == Packing::Plain {
-            return self.text(file, stream, sink);
+        match packing {
+            Packing::Plain => return self.text(file, stream, sink),
+            Packing::Unread(what) => {
+                let detail =
+                    format!("{what}, which is not read (unpack it, and name what it holds)");
+                return fail(name, ProblemKind::NotUnpacked, detail, sink);
+            }
+            Packing::Zstd | Packing::Gzip | Packing::Zip => {}
         }
         if file.layer >= self.limits.nesting {
             let detail = format!("the limit nesting of {} is reached", self.limits.nesting);
@@ -256,10 +263,12 @@ enum Source<'a> {
 impl<'a> Source<'a> {
     fn head(&mut self) -> std::io::Result<Vec<u8>> {
         match self {
-            Self::Bytes(bytes) => Ok(bytes[..bytes.len().min(4)].to_vec()),
+            Self::Bytes(bytes) => Ok(bytes[..bytes.len().min(HEAD_BYTES)].to_vec()),
             Self::File(file) => {
                 let mut head = Vec::new();
-                file.by_ref().take(4).read_to_end(&mut head)?;
+                file.by_ref()
+                    .take(HEAD_BYTES as u64)
+                    .read_to_end(&mut head)?;
                 file.rewind()?;
                 Ok(head)
             }

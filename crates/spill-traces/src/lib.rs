@@ -41,6 +41,7 @@ mod input;
 mod json;
 mod lines;
 mod listing;
+mod packing;
 mod reading;
 mod seen;
 mod source;

@@ -67,6 +67,8 @@ pub enum ProblemKind {
     NoCalls,
     /// A limit was reached; the detail names it.
     Limit,
+    /// A compression or an archive of a kind that is not read; the detail names it.
+    NotUnpacked,
     /// A compressed stream or an archive is damaged, or ends before anything could be read.
     DamagedArchive,
     /// A compressed stream or an archive ends early; what is whole before the end was read.
@@ -106,6 +108,7 @@ impl ProblemKind {
             Self::NotRecognised => "not-recognised",
             Self::NoCalls => "no-calls",
             Self::Limit => "limit",
+            Self::NotUnpacked => "not-unpacked",
             Self::DamagedArchive => "damaged-archive",
             Self::Cut => "cut",
             Self::NotUtf8 => "not-utf8",

@@ -8,9 +8,10 @@ use crate::input::Imported;
 use crate::json::describe;
 use crate::lines::{Encoding, Line, Lines, transcode};
 use crate::model::Format;
+use crate::packing::Packing;
 use crate::problem::{Place, ProblemKind, Problems};
 use crate::seen::Turn;
-use crate::source::{CutShort, Packing, kind_of, peek, read_whole};
+use crate::source::{CutShort, kind_of, peek, read_whole};
 
 /// One text that is being read.
 pub(crate) struct Reading<'a> {

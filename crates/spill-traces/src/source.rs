@@ -5,27 +5,8 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 
 use crate::limits::Limits;
+use crate::packing::Packing;
 use crate::problem::ProblemKind;
-
-/// How a file is packed, by its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
-    Plain,
-    Zstd,
-    Gzip,
-    Zip,
-}
-
-impl Packing {
-    pub(crate) fn of(head: &[u8]) -> Self {
-        match head {
-            [0x28, 0xB5, 0x2F, 0xFD, ..] => Self::Zstd,
-            [0x1F, 0x8B, ..] => Self::Gzip,
-            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
-            _ => Self::Plain,
-        }
-    }
-}
 
 /// What is left of the decompressed bytes that a file may have; shared by everything within it.
 #[derive(Clone)]
@@ -70,7 +51,9 @@ pub(crate) fn kind_of(error: &io::Error, packing: Packing) -> ProblemKind {
     match packing {
         _ if limit => ProblemKind::Limit,
         Packing::Plain => ProblemKind::Unreadable,
-        Packing::Zstd | Packing::Gzip | Packing::Zip => ProblemKind::DamagedArchive,
+        Packing::Zstd | Packing::Gzip | Packing::Zip | Packing::Unread(_) => {
+            ProblemKind::DamagedArchive
+        }
     }
 }
 
@@ -153,7 +136,7 @@ pub(crate) fn unpack<'a>(
 ) -> io::Result<Box<dyn BufRead + 'a>> {
     let allowance = allowance.clone();
     Ok(match packing {
-        Packing::Plain | Packing::Zip => packed,
+        Packing::Plain | Packing::Zip | Packing::Unread(_) => packed,
         Packing::Zstd => {
             let mut inner = zstd::stream::read::Decoder::with_buffer(packed)?;
             // A frame may ask for a window of up to 2 GiB; 128 MiB is what the command line tool accepts by default.
@@ -184,15 +167,46 @@ pub(crate) fn metered<'a>(entry: impl Read + 'a, allowance: &Allowance) -> Box<d
     ))
 }
 
-/// The first bytes of a stream, up to `wanted`, and the stream with them put back.
+/// The first bytes of a stream, up to `wanted`, and the stream with them put back. An error behind the first byte is met
+/// where it stood.
 pub(crate) fn peek<'a>(
     mut stream: Box<dyn BufRead + 'a>,
-    wanted: u64,
+    wanted: usize,
 ) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
     let mut head = Vec::new();
-    stream.by_ref().take(wanted).read_to_end(&mut head)?;
-    let whole = Cursor::new(head.clone()).chain(stream);
+    let outcome = stream.by_ref().take(wanted as u64).read_to_end(&mut head);
+    let rest: Box<dyn BufRead + 'a> = match outcome {
+        Ok(_) => stream,
+        Err(error) if head.is_empty() => return Err(error),
+        Err(error) => Box::new(Failing(Some(error), stream)),
+    };
+    let whole = Cursor::new(head.clone()).chain(rest);
     Ok((head, Box::new(whole)))
+}
+
+/// A stream that fails first, with what it failed with before.
+struct Failing<'a>(Option<io::Error>, Box<dyn BufRead + 'a>);
+
+impl Read for Failing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.take() {
+            Some(error) => Err(error),
+            None => self.1.read(buffer),
+        }
+    }
+}
+
+impl BufRead for Failing<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.0.take() {
+            Some(error) => Err(error),
+            None => self.1.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.1.consume(amount);
+    }
 }
 
 /// Reads a stream whole, or fails when it is longer than `limit`.

@@ -69,6 +69,62 @@ fn packed_input_is_read_as_it_is() {
     );
 }
 
+/// A tar archive of one file, with the mark that POSIX or GNU programs set.
+fn tar(mark: &[u8; 8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    header[..7].copy_from_slice(b"a.jsonl");
+    header[124..135].copy_from_slice(format!("{:011o}", LINE.len()).as_bytes());
+    header[257..265].copy_from_slice(mark);
+    let mut content = LINE.as_bytes().to_vec();
+    content.resize(512, 0);
+    [header, content, vec![0; 1024]].concat()
+}
+
+#[test]
+fn packings_that_are_not_read_are_named_and_not_read_as_text() {
+    let names = |bytes: &[u8]| -> Vec<String> {
+        let (found, files) = import(bytes, Limits::DEFAULT);
+        assert_eq!(found.len(), 0);
+        let kept = files.iter().flat_map(|file| file.problems.kept());
+        kept.map(ToString::to_string).collect()
+    };
+    let way_out = "which is not read (unpack it, and name what it holds)";
+    for mark in [b"ustar\x0000", b"ustar  \0"] {
+        let tar = tar(mark);
+        let said = [format!("input: not-unpacked: a tar archive, {way_out}")];
+        assert_eq!(names(&tar), said);
+        assert_eq!(names(&tar[..300]), said);
+        assert_eq!(names(&gzip(&tar)), said);
+        assert_eq!(names(&zstd(&gzip(&tar))), said);
+        let entry = zip(&[("a.tar", &tar)], zip::CompressionMethod::Stored);
+        let said = [format!(
+            "input!a.tar: not-unpacked: a tar archive, {way_out}"
+        )];
+        assert_eq!(names(&entry), said);
+    }
+    for (head, name) in [
+        (&b"BZh91AY&SY\xAC\x0B\0"[..], "bzip2 data"),
+        (b"\xFD7zXZ\0\0\x04", "xz data"),
+        (b"\x5D\0\0\x80\0", "lzma data"),
+        (b"\x04\x22\x4D\x18\x64", "lz4 data"),
+        (b"\x1F\x9D\x90", "compress data (.Z)"),
+        (b"7z\xBC\xAF\x27\x1C\0\x04", "a 7z archive"),
+        (b"Rar!\x1A\x07\x01\0", "a rar archive"),
+    ] {
+        let stored = [head, b"\n", LINE.as_bytes(), b"\n"].concat();
+        let said = [format!("input: not-unpacked: {name}, {way_out}")];
+        assert_eq!(names(&stored), said);
+        assert_eq!(names(&gzip(&stored)), said);
+    }
+    // A frame that is skipped, as parallel compressors write it, and the data.
+    let skipped = [
+        b"\x50\x2A\x4D\x18\x04\0\0\0size",
+        &zstd(CHAT.as_bytes())[..],
+    ]
+    .concat();
+    check(&skipped, 1, &[]);
+}
+
 #[test]
 fn an_inspect_archive_gives_its_samples_alone() {
     let sample = r#"{"id":1,"epoch":1,"events":[],"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}"#;

@@ -32,7 +32,8 @@ pub struct ReplayFiles {
     pub read: u64,
     /// Those that gave a transcript.
     pub with_transcripts: u64,
-    /// Those of which something was lost as a whole: unreadable, damaged, over a limit, or a document that is no JSON.
+    /// Those of which something was lost as a whole: unreadable, not unpacked, damaged, over a limit, or a document that
+    /// is no JSON.
     pub lost: u64,
 }
 

@@ -190,7 +190,7 @@ fn alerts(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {
     let mut alerts = Vec::new();
     if record.files.lost > 0 {
         alerts.push(format!(
-            "{} of {} lost as a whole (unreadable, damaged, over a limit or no JSON): the figures are incomplete.",
+            "{} of {} lost as a whole (unreadable, not unpacked, damaged, over a limit or no JSON): the figures are incomplete.",
             counted(record.files.lost, "file"),
             grouped(record.files.read)
         ));

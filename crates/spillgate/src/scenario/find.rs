@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{bail, ensure};
-use spill_traces::{Import, Imported, Limits, Transcript};
+use spill_traces::{Import, Imported, Limits, Problem, ProblemKind, Transcript};
 
 /// Transcripts that an error names.
 const NAMED: usize = 10;
@@ -80,7 +80,7 @@ struct Reading<'a> {
     kept_rank: u8,
     without_results: usize,
     problems: u64,
-    first_problem: Option<String>,
+    first_problem: Option<Problem>,
 }
 
 impl Reading<'_> {
@@ -89,9 +89,8 @@ impl Reading<'_> {
             Imported::File(report) => {
                 self.problems += report.problems.total();
                 let first = report.problems.kept().first();
-                if let (None, Some(problem)) = (&self.first_problem, first) {
-                    self.first_problem =
-                        Some(format!("{}: {}", problem.kind.name(), problem.detail));
+                if self.first_problem.is_none() {
+                    self.first_problem = first.cloned();
                 }
             }
             Imported::Transcript(transcript) if transcript.results.is_empty() => {
@@ -147,7 +146,12 @@ impl Reading<'_> {
 
     fn nothing(self, shown: &str) -> anyhow::Error {
         let fact = match (self.without_results, self.first_problem) {
-            (0, Some(problem)) => format!("holds no transcript: {problem}"),
+            (0, Some(problem)) if problem.kind == ProblemKind::NotUnpacked => {
+                return anyhow::anyhow!("{}: {}", problem.place, problem.detail);
+            }
+            (0, Some(Problem { kind, detail, .. })) => {
+                format!("holds no transcript: {}: {detail}", kind.name())
+            }
             (0, None) => "holds no transcript".to_owned(),
             (1, _) => "holds a transcript without tool results".to_owned(),
             (many, _) => format!("holds {many} transcripts without tool results"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::program::{Row, folder, repository, rows, spillgate};
+use crate::program::{Row, folder, repository, rows, spillgate, tar};
 
 /// A session of four calls: a list, a log of 300 KB, rows of 60 KB on one line, and the list again after a change. Its
 /// answer has facts at the beginning, in the middle and at the end of both large results.
@@ -285,6 +285,10 @@ fn what_is_no_usable_transcript_is_refused() {
     check_refused(path, "cut.json", &[], "holds no transcript");
     check_refused(path, "prose.txt", &[], "holds no transcript");
     check_refused(path, "no-tools.json", &[], "without tool results");
+    fs::write(at("session.tar"), tar(session.as_bytes())).unwrap();
+    let told = "spillgate scenario from-trace: session.tar: a tar archive, which is not read (unpack it, and name what it \
+                holds)\n";
+    check_refused(path, "session.tar", &[], told);
     check_refused(
         path,
         "two.jsonl",

@@ -16,6 +16,17 @@ pub(crate) fn repository() -> PathBuf {
         .unwrap()
 }
 
+/// A tar archive of one file that holds `content`.
+pub(crate) fn tar(content: &[u8]) -> Vec<u8> {
+    let mut archive = vec![0; 512];
+    archive[..9].copy_from_slice(b"one.jsonl");
+    archive[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+    archive[257..265].copy_from_slice(b"ustar\x0000");
+    archive.extend_from_slice(content);
+    archive.resize(archive.len().next_multiple_of(512) + 1024, 0);
+    archive
+}
+
 /// What a call of the program gave.
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::program::{Row, Said, folder, rows};
+use crate::program::{Row, Said, folder, rows, tar};
 use crate::replay::{conversation, fixtures, replay, replay_folder};
 
 /// Replays `path` below `folder`; what was said, and the rows of `problems.csv`.
@@ -65,6 +65,19 @@ fn cut_files_and_torn_lines() {
     let packed = gzip(chat.as_bytes());
     check(&packed[..packed.len() / 2], 5, &["not-json:", "cut:1"]);
     check(&packed[..15], 5, &["damaged-archive:"]);
+}
+
+/// What holds sessions and is not unpacked may have held any number: the figures are incomplete, and nothing is counted.
+#[test]
+fn a_tar_archive_is_refused_by_name() {
+    let tar = tar(line().as_bytes());
+    check(&tar, 5, &["not-unpacked:"]);
+    check(&gzip(&tar), 5, &["not-unpacked:"]);
+    let folder = folder();
+    fs::write(folder.path().join("input.tar"), &tar).unwrap();
+    let (said, _) = damaged(folder.path(), "input.tar");
+    let told = "input.tar: not-unpacked: a tar archive, which is not read (unpack it, and name what it holds)";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
 }
 
 /// A cut file of lines ends the same, packed or not: what is whole is counted, and the place of the cut is named.
