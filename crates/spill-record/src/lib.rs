@@ -64,7 +64,7 @@ pub use schema::{record_schemas, replay_schemas, schema_text};
 pub use shard::Shard;
 pub use sidecar::{SidecarBefore, SidecarRecord, SidecarRun};
 pub use size::parse_size;
-pub use spending::{CapReached, Spending};
+pub use spending::{CapReached, ShardSpending, Spending};
 pub use text::{csv_text, harmless_json, is_unsafe};
 
 /// Version of the record format that this crate writes; readers accept it and all older ones.

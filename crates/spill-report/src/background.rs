@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use spill_record::{
-    ConfigurationRole, FactsOrigin, Mode, ModelRecord, PromptTokens, RunSet, Spending,
+    ConfigurationRole, FactsOrigin, Mode, ModelRecord, PromptTokens, RunSet, ShardSpending,
+    Spending,
 };
 use spill_verdict::{
     PlantedFault, PlantedOutcome, Verdict, counted, figure, grouped, percent, plain,
@@ -121,12 +122,51 @@ fn spent(spending: &Spending) -> String {
     if let (Some(money), Some(currency)) = (&spending.money, &spending.currency) {
         parts.push(format!("{} {}", plain(money), plain(currency)));
     }
+    parts.push(if spending.shards.is_empty() {
+        let cap = cap(spending.limit_tokens, spending.limit_money.as_deref());
+        format!("the cap was {cap}")
+    } else {
+        shard_caps(&spending.shards)
+    });
+    parts.join("; ")
+}
+
+fn cap(tokens: Option<u64>, money: Option<&str>) -> String {
     let caps = [
-        spending.limit_tokens.map(|tokens| counted(tokens, "token")),
-        spending.limit_money.as_deref().map(plain),
+        tokens.map(|tokens| counted(tokens, "token")),
+        money.map(plain),
     ];
     let caps: Vec<String> = caps.into_iter().flatten().collect();
-    format!("{}; the cap was {}", parts.join("; "), caps.join(" and "))
+    if caps.is_empty() {
+        return "not told".to_owned();
+    }
+    caps.join(" and ")
+}
+
+/// Shards that are named of each cap.
+const NAMED_SHARDS: usize = 4;
+
+/// The caps of a merged folder's shards; those of one cap together.
+fn shard_caps(shards: &[ShardSpending]) -> String {
+    let mut of_cap: Vec<(String, Vec<String>)> = Vec::new();
+    for one in shards {
+        let cap = cap(one.limit_tokens, one.limit_money.as_deref());
+        let shard = one.shard.to_string();
+        match of_cap.iter_mut().find(|(known, _)| *known == cap) {
+            Some((_, named)) => named.push(shard),
+            None => of_cap.push((cap, vec![shard])),
+        }
+    }
+    let words = of_cap.into_iter().map(|(cap, mut named)| {
+        let more = named.len().saturating_sub(NAMED_SHARDS);
+        named.truncate(NAMED_SHARDS);
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        format!("{cap} for {}", named.join(", "))
+    });
+    let words: Vec<String> = words.collect();
+    format!("each shard had its own cap: {}", words.join("; "))
 }
 
 /// How the gate's reduced self-test ended, in one line.

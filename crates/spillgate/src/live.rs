@@ -7,8 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use spill_mocks::{Endpoint, EndpointApi, EndpointKey, Upstream, UpstreamOptions};
 use spill_record::{
-    Api, CallRecord, EndReason, EndpointRecord, Outcome, Prices, PromptTokens, RunFolder,
-    RunRecord, Spending,
+    Api, EndReason, EndpointRecord, Outcome, Prices, RunFolder, RunRecord, Spending,
 };
 use spill_runner::{Caps, Meter, Subject};
 use spill_scenario::Plan;
@@ -95,7 +94,10 @@ impl Wanted {
         } = self;
         let (prices, before) = match folder {
             None => (prices.cloned(), None),
-            Some(folder) => (RunFolder::read_prices(folder)?, Some(spent_before(folder)?)),
+            Some(folder) => (
+                RunFolder::read_prices(folder)?,
+                Some(RunFolder::spent(folder)?),
+            ),
         };
         if caps.money.is_some() {
             one_currency(prices.as_ref())?;
@@ -219,7 +221,8 @@ impl Guard {
     }
 }
 
-fn spent(spending: &Spending) -> String {
+/// What was spent, in a line.
+pub(crate) fn spent(spending: &Spending) -> String {
     let mut words = format!(
         "spent: {} tokens in {}",
         grouped(spending.counted_tokens()),
@@ -277,25 +280,6 @@ fn caps(args: &AcceptArgs, plan: &Plan) -> anyhow::Result<Caps> {
         "{NEEDS_PRICES}"
     );
     Ok(caps)
-}
-
-/// What a folder had spent when it was left: by its own account, or by its calls where those say more, as
-/// after a kill.
-fn spent_before(folder: &Path) -> anyhow::Result<Spending> {
-    let told = RunFolder::read_spending(folder)?.unwrap_or_default();
-    let mut billed = PromptTokens::default();
-    let add = |call: CallRecord| billed = billed.plus(call.tokens.unwrap_or_default());
-    RunFolder::each_call_of(folder, |_| true, add)?;
-    let sum = billed.input_tokens() + billed.output_tokens;
-    if sum <= told.counted_tokens() {
-        return Ok(told);
-    }
-    Ok(Spending {
-        billed,
-        estimated: PromptTokens::default(),
-        money: None,
-        ..told
-    })
 }
 
 const NEEDS_PRICES: &str = "--spend-money needs --prices FILE, which names the currency";

@@ -7,7 +7,7 @@ use spill_record::{RunFolder, Shard};
 use crate::cli::MergeArgs;
 use crate::folder::{self, Judged};
 use crate::remote::{Away, Folders, Place};
-use crate::{Failure, out};
+use crate::{Failure, live, out};
 
 const VERB: &str = "merge";
 /// Where engines say which of their processes one is, and how they count.
@@ -92,6 +92,10 @@ fn join(
         Some(away) => away.url_of(&merged.folder),
     };
     let judged = folder::finish(VERB, &merged.folder, &shown)?;
+    let spending = RunFolder::read_spending(&merged.folder);
+    if let Some(spending) = spending.map_err(|error| Failure::internal(VERB, error))? {
+        out::note(live::spent(&spending));
+    }
     Ok((merged.folder, judged))
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -253,6 +253,109 @@ fn a_reached_cap_ends_the_acceptance_and_a_larger_one_goes_on() {
         said.stderr.contains("the model was at 127.0.0.1"),
         "{}",
         said.stderr
+    );
+}
+
+/// Each shard's folder has an account of its own: the joined one is their sum, whoever of them has lost its account.
+#[test]
+fn merged_shards_have_the_sum_of_what_each_spent() {
+    let folder = folder();
+    let mock = upstream(folder.path(), "");
+    let llm = format!("openai:{}", mock.llm);
+    let prices = folder.path().join("prices.toml");
+    let table = format!(
+        "[models.{MODEL}]\ncurrency = \"EUR\"\nuncached_input_per_million = 1.5\ncache_read_per_million = 0.5\n\
+         cache_write_per_million = 1.5\noutput_per_million = 2\n"
+    );
+    fs::write(&prices, table).unwrap();
+    let prices = prices.to_string_lossy().into_owned();
+    let shards: Vec<PathBuf> = [("1/2", "90000000"), ("2/2", "80000000")]
+        .into_iter()
+        .map(|(shard, cap)| {
+            let out = format!("of-{}", &shard[..1]);
+            let flags = ["--model", MODEL, "--prices", &prices, "--spend-tokens", cap];
+            let part = ["--reps", "4", "--shard", shard, "--out", &out];
+            let said = accept(folder.path(), &llm, &[&flags[..], &part[..]].concat());
+            assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+            let mut made = fs::read_dir(folder.path().join(out)).unwrap();
+            made.next().unwrap().unwrap().path()
+        })
+        .collect();
+    let told = [
+        json(&shards[0].join("spending.json")),
+        json(&shards[1].join("spending.json")),
+    ];
+    let tokens = |spending: &Value| -> u64 {
+        let buckets = spending["billed"].as_object().unwrap().values();
+        buckets.map(|bucket| bucket.as_u64().unwrap()).sum()
+    };
+    assert!(told.iter().all(|spending| tokens(spending) > 0));
+    let money = |spending: &Value| spending["money"].as_str().unwrap().parse::<f64>().unwrap();
+
+    let copy = folder.path().join("a-copy");
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(&shards[1]).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+    }
+    let merge = |out: &str, folders: &[&Path]| {
+        let mut command = program();
+        let command = command.args(["merge", "--out", out]).args(folders);
+        let said = said(command.current_dir(folder.path()).output().unwrap());
+        assert_eq!(said.code, Some(4), "{}{}", said.stdout, said.stderr);
+        let merged = folder.path().join(out).join("latest");
+        let page = fs::read_to_string(merged.join("summary.md")).unwrap();
+        (said, json(&merged.join("spending.json")), page)
+    };
+    let (said, sum, page) = merge("all", &[&shards[1], &shards[0], &copy]);
+    assert!(said.stderr.contains("spent: "), "{}", said.stderr);
+    for field in [
+        "uncached_input_tokens",
+        "cache_read_tokens",
+        "output_tokens",
+    ] {
+        let of = |spending: &Value| spending["billed"][field].as_u64().unwrap();
+        assert_eq!(of(&sum), of(&told[0]) + of(&told[1]), "{field}");
+    }
+    let calls = |spending: &Value| spending["calls"].as_u64().unwrap();
+    assert_eq!(calls(&sum), calls(&told[0]) + calls(&told[1]));
+    assert!((money(&sum) - money(&told[0]) - money(&told[1])).abs() < 1e-9);
+    assert_eq!(sum["currency"], "EUR");
+    // The caps are each shard's, and none is the whole's.
+    assert_eq!(
+        (&sum["limit_tokens"], &sum["limit_money"]),
+        (&Value::Null, &Value::Null)
+    );
+    for (part, (cap, spending)) in [90_000_000, 80_000_000].iter().zip(&told).enumerate() {
+        let line = &sum["shards"][part];
+        assert_eq!(line["shard"]["number"], part + 1);
+        assert_eq!(line["limit_tokens"], *cap);
+        assert_eq!(
+            (&line["told"], &line["money"]),
+            (&true.into(), &spending["money"])
+        );
+        assert_eq!(line["counted_tokens"], tokens(spending));
+    }
+    assert_eq!(sum["shards"][2], Value::Null);
+    let caps = "each shard had its own cap: 90,000,000 tokens for 1/2; 80,000,000 tokens for 2/2";
+    assert!(page.contains(caps), "{page}");
+
+    fs::remove_file(shards[1].join("spending.json")).unwrap();
+    let (said, sum, page) = merge("one-lost", &[&shards[0], &shards[1]]);
+    assert!(
+        said.stderr
+            .contains("no spending.json; what it spent is the sum of its calls"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(tokens(&sum), tokens(&told[0]) + tokens(&told[1]));
+    assert_eq!(
+        (&sum["money"], &sum["shards"][1]["told"]),
+        (&Value::Null, &false.into())
+    );
+    assert!(
+        page.contains("90,000,000 tokens for 1/2; not told for 2/2"),
+        "{page}"
     );
 }
 
