@@ -37,6 +37,7 @@ mod sweep;
 mod temp;
 mod work;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -70,10 +71,8 @@ fn main() -> ExitCode {
         Verb::Launch => step::launch(),
     };
     match outcome {
-        // An answer that was not printed is not given: never the code of success.
-        Ok(spill_verdict::exit::ACCEPTED) if out::lost() => {
-            ExitCode::from(spill_verdict::exit::INTERNAL)
-        }
+        // A place that cannot be written goes before whatever the verb found.
+        Ok(_) if out::lost() => ExitCode::from(spill_verdict::exit::USAGE),
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.print(),
     }
@@ -87,8 +86,11 @@ fn refused(error: &clap::Error) -> ExitCode {
     if drives_the_terminal {
         // It quotes what was given, colour or not.
         out::note(text.trim_end());
-    } else if error.print().is_err() && code == spill_verdict::exit::ACCEPTED {
-        return ExitCode::from(spill_verdict::exit::INTERNAL);
+    } else if error
+        .print()
+        .is_err_and(|error| error.kind() != ErrorKind::BrokenPipe)
+    {
+        return ExitCode::from(spill_verdict::exit::USAGE);
     }
     ExitCode::from(code)
 }

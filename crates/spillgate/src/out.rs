@@ -13,7 +13,7 @@ use spill_verdict::{Decision, harmless};
 
 use crate::Failure;
 
-/// Whether an answer could not be printed; said once, and the program then does not end with 0.
+/// Whether an answer could not be printed; said once, and the program then ends with 2.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line of the answer. A reader that is gone (`| head`) is no failure.
@@ -49,7 +49,9 @@ pub(crate) fn bytes(bytes: &[u8]) {
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST.swap(true, Ordering::Relaxed) {
-                note(format_args!("standard output cannot be written: {error}"));
+                note(format_args!(
+                    "standard output cannot be written: {error} (give it a place with room)"
+                ));
             }
         }
         Ok(()) | Err(_) => {}

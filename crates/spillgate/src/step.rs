@@ -1,7 +1,7 @@
 //! `step`, the built-in subject, and `launch`, which starts subjects.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::num::NonZeroU32;
 use std::path::Path;
 
@@ -87,7 +87,7 @@ async fn one(job: &StepJob, settings: SpillSettings) -> Result<Counted, Failure>
     let signal = abort_on_signals().map_err(|error| Failure::usage(VERB, error))?;
     let result = run_job(job, settings, &signal).await;
     let result = result.map_err(|error| Failure::usage(VERB, error))?;
-    print_line(&result).map_err(|error| Failure::internal(VERB, error))?;
+    print_line(&result)?;
     let mut counted = Counted::default();
     counted.add(&result);
     Ok(counted)
@@ -147,9 +147,7 @@ async fn executions(
         persisted: counted.persisted_by_tool.values().sum(),
         memory: before.after(),
     };
-    printed
-        .and_then(|()| print_line(&last))
-        .map_err(|error| Failure::internal(VERB, error))?;
+    printed.and_then(|()| print_line(&last))?;
     Ok(counted)
 }
 
@@ -237,12 +235,24 @@ fn listen(handle: &AbortHandle) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints a line piece by piece: a second copy of all results would count as memory.
-fn print_line(line: &impl Serialize) -> anyhow::Result<()> {
+/// Prints a line. A reader that is gone is no failure.
+fn print_line(line: &impl Serialize) -> Result<(), Failure> {
+    match written(line) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let error = anyhow::Error::from(error);
+            let words = "standard output cannot be written (give it a place with room)";
+            Err(Failure::usage(VERB, error.context(words)))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Writes a line piece by piece: a second copy of all results would count as memory.
+fn written(line: &impl Serialize) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     serde_json::to_writer(&mut out, line)?;
     out.write_all(b"\n")?;
-    Ok(out.flush()?)
+    out.flush()
 }
 
 pub(crate) fn launch() -> Result<u8, Failure> {

@@ -301,18 +301,36 @@ fn a_prompt_over_the_context_window_is_a_failed_run() {
 
 #[test]
 fn an_answer_that_cannot_be_printed_is_not_success() {
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let output = crate::program::program()
-        .args(["list", "--stage", "quick"])
-        .stdout(full)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
+    let printed_to = |place: std::process::Stdio, arguments: &[&str]| {
+        let mut command = crate::program::program();
+        let output = command.args(arguments).stdout(place).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let folder = folder();
+    // Not proven without the flag: a lost answer goes before what was found.
+    fs::write(folder.path().join("empty.json"), "[]").unwrap();
+    let empty = folder.path().join("empty.json").display().to_string();
+    let out = folder.path().join("reports").display().to_string();
+    let replay = ["replay", &empty, "--out", &out];
+    for (arguments, code, said_of_it) in [
+        (&["list", "--stage", "quick"][..], 0, 1),
+        (&["completions", "bash"], 0, 1),
+        (&["step", "--print-settings"], 0, 1),
+        (&["--help"], 0, 0),
+        (&replay, 4, 1),
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let (found, said) = printed_to(full.unwrap().into(), arguments);
+        assert_eq!(found, Some(2), "{arguments:?}: {said}");
+        let times = said.matches("standard output cannot be written").count();
+        assert_eq!(times, said_of_it, "{arguments:?}: {said}");
+        // As behind `| head`: nobody misses it.
+        let (reader, gone) = std::io::pipe().unwrap();
+        drop(reader);
+        let (found, said) = printed_to(gone.into(), arguments);
+        assert_eq!(found, Some(code), "{arguments:?}: {said}");
+    }
 }
 
 #[test]
