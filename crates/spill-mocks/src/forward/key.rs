@@ -17,14 +17,23 @@ pub enum KeyError {
     /// It cannot stand in a header.
     #[error("holds spaces, line breaks or other characters that no key has")]
     Characters,
+    /// It is too short to be searched for.
+    #[error(
+        "has fewer than {} characters: so short a key cannot be kept out of what the endpoint says (give a longer one; where the endpoint takes none, any word will do, such as not-needed)",
+        EndpointKey::LEAST_CHARACTERS
+    )]
+    Short,
 }
 
 impl EndpointKey {
+    /// What is shorter stands in many texts that quote no key, and whoever sees what was cut out knows it.
+    pub(crate) const LEAST_CHARACTERS: usize = 8;
+
     /// Takes a key; what surrounds it goes.
     ///
     /// # Errors
     ///
-    /// Fails when it is empty or could not be sent.
+    /// Fails when it is empty, could not be sent, or is too short to be kept secret.
     pub fn new(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         if text.is_empty() {
@@ -32,6 +41,9 @@ impl EndpointKey {
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(KeyError::Characters);
+        }
+        if text.len() < Self::LEAST_CHARACTERS {
+            return Err(KeyError::Short);
         }
         Ok(Self(text.to_owned()))
     }
@@ -66,9 +78,12 @@ mod tests {
         let header = key.header("Bearer ");
         assert_eq!(header.as_bytes(), b"Bearer sk-canary");
         assert_eq!(format!("{header:?}"), "Sensitive");
+        EndpointKey::new("8-long..").expect("long enough");
         for (text, error) in [
             ("", KeyError::Empty),
             (" \t", KeyError::Empty),
+            ("k", KeyError::Short),
+            (" 7-long. ", KeyError::Short),
             ("a b", KeyError::Characters),
             ("a\nb", KeyError::Characters),
             ("schlüssel", KeyError::Characters),

@@ -10,11 +10,18 @@ fn check_refused(arguments: &[&str], without: Option<&str>, words: &str) {
     let folder = folder();
     let mut command = program();
     command.args(arguments).current_dir(folder.path());
-    for variable in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "EMPTY", "SPACED"] {
+    for variable in [
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "EMPTY",
+        "SPACED",
+        "SHORT",
+    ] {
         command.env(variable, KEY);
     }
     command
         .env("EMPTY", "")
+        .env("SHORT", "n")
         .env("SPACED", format!("{KEY} {KEY}"));
     if let Some(variable) = without {
         command.env_remove(variable);
@@ -65,6 +72,11 @@ fn what_a_live_acceptance_needs_is_asked_for() {
         &with(&[cap, "9", "--llm-key-env", "SPACED"]),
         None,
         "holds spaces",
+    );
+    check_refused(
+        &with(&[cap, "9", "--llm-key-env", "SHORT"]),
+        None,
+        "the variable SHORT: has fewer than 8 characters",
     );
     check_refused(
         &with(&[cap, "9", "--llm-ca", "missing.pem"]),
