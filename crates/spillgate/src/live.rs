@@ -152,6 +152,7 @@ impl Live {
             }
         });
         let guard = Guard {
+            upstream: self.upstream(),
             meter: Arc::clone(&self.meter),
             folder: folder.to_owned(),
             stop,
@@ -165,6 +166,7 @@ impl Live {
 
 /// Keeps what was spent beside the records, and stops an acceptance whose endpoint fails.
 pub(crate) struct Guard {
+    upstream: Arc<Upstream>,
     meter: Arc<Meter>,
     folder: PathBuf,
     stop: watch::Sender<bool>,
@@ -184,7 +186,7 @@ impl Guard {
         }
         self.failed_in_a_row += 1;
         self.last_failure.clone_from(&record.error);
-        if self.failed_in_a_row == GIVE_UP_AFTER {
+        if self.failed_in_a_row == GIVE_UP_AFTER || self.upstream.not_there().is_some() {
             self.stop.send_replace(true);
         }
         Ok(())
@@ -201,6 +203,12 @@ impl Guard {
     pub(crate) fn end(self, quiet: bool) -> anyhow::Result<()> {
         self.write()?;
         let spending = self.meter.spending();
+        if let Some(error) = self.upstream.not_there() {
+            bail!(
+                "--llm: {error}; no request was answered, and {0} holds the runs that were lost (with the right address go on with --resume {0}, with another model run again)",
+                self.folder.display()
+            );
+        }
         if self.failed_in_a_row >= GIVE_UP_AFTER {
             let last = plain(self.last_failure.as_deref().unwrap_or_default());
             out::note(format_args!(

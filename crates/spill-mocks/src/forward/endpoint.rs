@@ -161,6 +161,28 @@ impl Endpoint {
         Some(self.at(path))
     }
 
+    /// Where turns go, in each dialect that it speaks.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = String> {
+        let all = [Dialect::Chat, Dialect::Responses, Dialect::Messages];
+        all.into_iter().filter_map(|dialect| self.turn(dialect))
+    }
+
+    /// What to look at when nothing is where a turn goes.
+    pub(crate) fn if_nothing_is_there(&self) -> String {
+        let lacks_version = match self.api {
+            EndpointApi::OpenAi => !self.path.ends_with("/v1"),
+            EndpointApi::Anthropic => false,
+        };
+        if lacks_version {
+            format!(
+                "clients of OpenAI's API are given an address that ends in /v1: is it openai:{self}/v1? Or has the \
+                 model another name?"
+            )
+        } else {
+            "check the address, and that the endpoint knows the model by its name".to_owned()
+        }
+    }
+
     /// Where its models are listed.
     pub(crate) fn models(&self) -> String {
         match self.api {

@@ -65,10 +65,14 @@ pub(crate) async fn relay(
     let request = upstream.request(Method::POST, &address, headers, body);
     match upstream.client.send(request).await {
         Err(error) => unanswered(&mut flight, &error),
-        Ok(answer) if answer.status().is_success() => {
-            handed_over(answer, dialect, asks_for_usage, upstream, flight)
+        Ok(answer) => {
+            upstream.heard(&address, answer.status().as_u16());
+            if answer.status().is_success() {
+                handed_over(answer, dialect, asks_for_usage, upstream, flight)
+            } else {
+                handed_back(answer, upstream, &mut flight).await
+            }
         }
-        Ok(answer) => handed_back(answer, upstream, &mut flight).await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A real endpoint that can be asked.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -43,6 +44,16 @@ pub struct Upstream {
     pub(crate) key: EndpointKey,
     pub(crate) client: Client,
     pub(crate) gate: Arc<dyn Gate>,
+    heard: Heard,
+}
+
+/// What was heard of the endpoint so far.
+#[derive(Debug, Default)]
+struct Heard {
+    /// An answer began, so that the address is right.
+    answer: AtomicBool,
+    /// The first refusal before any answer that was about the address, or about the model's name.
+    not_there: OnceLock<UpstreamError>,
 }
 
 /// An endpoint that cannot be used. No message holds the key.
@@ -67,6 +78,21 @@ pub enum UpstreamError {
         /// 401 or 403.
         status: u16,
     },
+    /// A request for a turn leads nowhere.
+    #[error("nothing answers at {asked}: HTTP {status} ({way_out})")]
+    NotThere {
+        /// The address that was asked.
+        asked: String,
+        /// 404, 405, 410, or a redirect.
+        status: u16,
+        /// What to look at.
+        way_out: String,
+    },
+}
+
+/// Whether a status says of an address that it is none of a turn's. Redirects are not followed.
+fn says_not_there(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308 | 404 | 405 | 410)
 }
 
 impl Upstream {
@@ -86,18 +112,43 @@ impl Upstream {
             key,
             client: Client::new(options)?,
             gate,
+            heard: Heard::default(),
         })
     }
 
-    /// Asks for the list of models, which costs nothing, so that a wrong address or key is known before
-    /// anything is run. An endpoint without such a list passes.
+    /// Asks for the list of models, so that a wrong address or key is known before anything is run. An endpoint
+    /// that has no such list is asked for turns that name no model, which an endpoint refuses: one that does not
+    /// even know the address of a turn has another base address. None of it costs anything.
     ///
     /// # Errors
     ///
-    /// Fails when nobody answers, or the key is refused.
+    /// Fails when nobody answers, the key is refused, or turns lead nowhere.
     pub async fn check(&self) -> Result<(), UpstreamError> {
-        let address = self.endpoint.models();
-        let request = self.request(Method::GET, &address, &HeaderMap::new(), Bytes::new());
+        let status = self
+            .status(Method::GET, &self.endpoint.models(), "")
+            .await?;
+        if (200..300).contains(&status) {
+            return Ok(());
+        }
+        let mut first = None;
+        for address in self.endpoint.turns() {
+            let status = self.status(Method::POST, &address, "{}").await?;
+            if !says_not_there(status) {
+                return Ok(());
+            }
+            first.get_or_insert_with(|| self.nothing_at(address, status));
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// The status of the answer to a request that costs nothing.
+    async fn status(
+        &self,
+        method: Method,
+        address: &str,
+        body: &'static str,
+    ) -> Result<u16, UpstreamError> {
+        let request = self.request(method, address, &HeaderMap::new(), body.into());
         let unreachable = |why: &str| UpstreamError::Unreachable {
             endpoint: self.endpoint.to_string(),
             why: why.to_owned(),
@@ -111,9 +162,34 @@ impl Upstream {
                     endpoint: self.endpoint.to_string(),
                     status,
                 }),
-                _ => Ok(()),
+                status => Ok(status),
             },
         }
+    }
+
+    fn nothing_at(&self, asked: String, status: u16) -> UpstreamError {
+        UpstreamError::NotThere {
+            asked,
+            status,
+            way_out: self.endpoint.if_nothing_is_there(),
+        }
+    }
+
+    /// Takes note of the status that a turn was answered with, sent to `address`.
+    pub(crate) fn heard(&self, address: &str, status: u16) {
+        if (200..300).contains(&status) {
+            self.heard.answer.store(true, Ordering::Relaxed);
+        } else if says_not_there(status) && !self.heard.answer.load(Ordering::Relaxed) {
+            let error = self.nothing_at(address.to_owned(), status);
+            // Of several, the first is told.
+            drop(self.heard.not_there.set(error));
+        }
+    }
+
+    /// That a turn led nowhere before any was answered, if so: a further one would be lost as well.
+    #[must_use]
+    pub fn not_there(&self) -> Option<&UpstreamError> {
+        self.heard.not_there.get()
     }
 
     /// Where a request of `dialect` goes; `None` when the endpoint does not speak it.

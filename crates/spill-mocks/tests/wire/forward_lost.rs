@@ -202,7 +202,7 @@ async fn nobody_there_is_known_before_and_costs_nothing() {
     for (status, is_refused) in [
         ("401 No", true),
         ("403 No", true),
-        ("404 No list", false),
+        ("500 No list", false),
         ("200 OK", false),
     ] {
         let endpoint = Scripted::start(answer(status, "text/plain", "", KEY)).await;
@@ -250,4 +250,52 @@ async fn a_request_that_the_subject_gives_up_is_paid_for() {
         .expect("it is settled");
     let settled = recorder.told.settled.lock().expect("no panic").clone();
     assert!(settled[0].2.uncached_input > 0 && settled[0].1.is_none());
+}
+
+/// An endpoint that answers everything with `status`, and what the check before anything is run says of it.
+async fn checked(api: &str, status: &str) -> (Result<(), UpstreamError>, Vec<String>) {
+    let endpoint = Scripted::start(answer(status, "text/plain", "", KEY)).await;
+    let recorder = Recorder::before(api, endpoint.address, false).await;
+    let checked = recorder.upstream.check().await;
+    assert!(!format!("{checked:?}").contains(KEY));
+    (checked, endpoint.seen())
+}
+
+#[tokio::test]
+async fn an_address_without_turns_is_known_before_and_costs_nothing() {
+    for status in ["404 No", "405 No", "410 No", "301 No", "308 No"] {
+        for (api, turns) in [
+            ("openai", &[CHAT, "/v1/responses"][..]),
+            ("anthropic", &[MESSAGES]),
+        ] {
+            let (checked, seen) = checked(api, status).await;
+            let error = checked.expect_err(status).to_string();
+            let told = format!("{}: HTTP {}", turns[0], &status[..3]);
+            assert!(error.contains(&told), "{error}");
+            assert_eq!(seen.len(), 1 + turns.len());
+            for (request, turn) in seen[1..].iter().zip(turns) {
+                assert!(request.starts_with(&format!("POST {turn} ")), "{request}");
+                // It names no model and holds no message.
+                assert!(request.ends_with("\r\n\r\n{}"), "{request}");
+            }
+        }
+    }
+    for status in ["400 No", "422 No", "500 No", "429 No"] {
+        let (checked, seen) = checked("openai", status).await;
+        assert_eq!((checked, seen.len()), (Ok(()), 2), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_turn_that_leads_nowhere_is_known_and_a_later_one_is_not_the_address() {
+    let script = answer("404 No", "application/json", "", "{}");
+    let (.., recorder) = through(CHAT, &body(CHAT, false), script).await;
+    let error = recorder.upstream.not_there().expect("nothing is there");
+    assert!(
+        error.to_string().contains("/v1/chat/completions: HTTP 404"),
+        "{error}"
+    );
+    let script = answer("500 No", "application/json", "", "{}");
+    let (.., recorder) = through(CHAT, &body(CHAT, false), script).await;
+    assert_eq!(recorder.upstream.not_there(), None);
 }

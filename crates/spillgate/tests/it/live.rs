@@ -399,6 +399,22 @@ fn an_endpoint_that_refuses_or_is_not_there_is_known_before_anything_is_run() {
         let words = format!("refuses the key: HTTP {status}");
         assert!(said.stderr.contains(&words), "{}", said.stderr);
     }
+    // Without a list of models, the first turn that is asked for tells.
+    let said = accept(folder.path(), &refusing(404, 401), &ENOUGH);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("refuses the key: HTTP 401"),
+        "{}",
+        said.stderr
+    );
+    let mock = upstream(folder.path(), "");
+    let base = mock.llm.strip_suffix("/v1").unwrap();
+    let said = accept(folder.path(), &format!("openai:{base}"), &ENOUGH);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    let words = format!("nothing answers at {base}/chat/completions: HTTP 404");
+    assert!(said.stderr.contains(&words), "{}", said.stderr);
+    let words = format!("is it openai:{base}/v1?");
+    assert!(said.stderr.contains(&words), "{}", said.stderr);
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -412,14 +428,35 @@ fn an_endpoint_that_refuses_or_is_not_there_is_known_before_anything_is_run() {
     assert!(!folder.path().join("reports").exists());
 }
 
+/// As of a model that the endpoint does not know: the list is there, and the turn is not.
+#[test]
+fn a_first_turn_that_leads_nowhere_ends_the_acceptance_at_once() {
+    let folder = folder();
+    let mut more = ENOUGH.to_vec();
+    more.extend(["--jobs", "1"]);
+    let said = accept(folder.path(), &refusing(200, 404), &more);
+    assert_eq!(said.code, Some(2), "{}{}", said.stdout, said.stderr);
+    for words in [
+        "/v1/chat/completions: HTTP 404",
+        "knows the model by its name",
+        "no request was answered",
+    ] {
+        assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
+    }
+    let reports = fs::read_dir(folder.path().join("reports")).unwrap();
+    let folders: Vec<_> = reports.map(|entry| entry.unwrap().path()).collect();
+    let runs = fs::read_to_string(folders[0].join("runs.jsonl")).unwrap();
+    assert_eq!((folders.len(), runs.lines().count()), (1, 1));
+}
+
 #[test]
 fn an_endpoint_that_fails_run_after_run_ends_the_acceptance_early() {
     let folder = folder();
     let mut more = ENOUGH.to_vec();
     more.extend(["--jobs", "1"]);
-    let said = accept(folder.path(), &refusing(404, 401), &more);
+    let said = accept(folder.path(), &refusing(200, 402), &more);
     assert_eq!(said.code, Some(5), "{}{}", said.stdout, said.stderr);
-    let words = "stopped early: the endpoint failed 3 runs in a row, last: the endpoint's answer to request 1 was lost: invalid_api_key, HTTP 401";
+    let words = "stopped early: the endpoint failed 3 runs in a row, last: the endpoint's answer to request 1 was lost: http_402, HTTP 402";
     assert!(said.stderr.contains(words), "{}", said.stderr);
     let runs = rows(&folder.path().join("reports/latest/runs.csv"));
     assert_eq!(runs.len(), 3);
