@@ -175,7 +175,7 @@ impl Gate {
                 let mut shipped = named.iter().filter(shipped);
                 match (self.selector.threshold, shipped.next(), shipped.next()) {
                     (None, Some(one), None) => *one,
-                    _ => return Err(fail(ambiguous(cells, &named))),
+                    _ => return Err(fail(ambiguous(self.figure, cells, &named))),
                 }
             }
         };
@@ -313,14 +313,19 @@ fn nothing_at_off(name: &str) -> String {
     )
 }
 
-fn ambiguous(cells: &[CellPlan], named: &[usize]) -> String {
+fn ambiguous(figure: ReplayFigure, cells: &[CellPlan], named: &[usize]) -> String {
+    let off = if figure.is_absolute() {
+        "; as recorded: [threshold=off]"
+    } else {
+        ""
+    };
     let names = named
         .iter()
         .take(4)
         .map(|index| variant_words(&cells[*index], None));
     let names: Vec<String> = names.collect();
     format!(
-        "is about {} policies or thresholds, such as {} (say which: [policy=…, threshold=…, replacement=…])",
+        "is about {} policies or thresholds, such as {} (say which: [policy=…, threshold=…, replacement=…]{off})",
         named.len(),
         names.join("; ")
     )

@@ -158,6 +158,21 @@ fn a_variant_is_the_one_that_is_meant_or_is_asked_for() {
         &used,
         "is about 2 policies or thresholds, such as a at 8KiB; a at 32KiB",
     );
+    // What says something of what is recorded is offered that as well.
+    for (figure, offered) in [
+        ("calls", true),
+        ("input_tokens", true),
+        ("saved_input_tokens", false),
+    ] {
+        let gate = Gate::parse(&format!("{figure} > 3")).expect("a gate");
+        let why = gate.variant(&two, &["used".to_owned()]);
+        let why = why.expect_err("two thresholds").to_string();
+        assert_eq!(
+            why.contains("as recorded: [threshold=off])"),
+            offered,
+            "{why}"
+        );
+    }
     check_variant("threshold=32KiB", &two, &used, &under(1, 1));
     check_variant("policy=a", &shipped, &used, &under(1, 1));
     check_variant("read_back=none", &policies, &used, "is about 2 policies");
