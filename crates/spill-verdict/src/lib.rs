@@ -50,8 +50,8 @@ pub use judge::judge;
 pub use replay::{
     Advice, AdviceKind, AdviceSummary, Gate, GateError, GateState, GateSummary, GateVerdict,
     LEAST_SESSIONS, ReplayFigure, ReplayJudgement, ReplaySummary, ReplayVariant, VariantSummary,
-    advice, focus, judge_replay, replay_exit_code, replay_summary, replay_summary_schema,
-    replay_text, threshold_words, variant_words,
+    advice, classless, focus, judge_replay, replay_exit_code, replay_summary,
+    replay_summary_schema, replay_text, threshold_words, variant_words,
 };
 pub use rule::{Bound, Rule, State};
 pub use rules::EVIDENCE_LIMIT;

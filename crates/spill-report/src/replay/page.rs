@@ -3,7 +3,8 @@
 use serde::Serialize;
 use spill_record::{ReplayRecord, ReplaySums, ReplayTotals};
 use spill_verdict::{
-    AdviceKind, GateState, ReplayJudgement, counted, grouped, plain, threshold_words, variant_words,
+    AdviceKind, GateState, ReplayJudgement, classless, counted, grouped, plain, threshold_words,
+    variant_words,
 };
 
 use super::assumptions::assumptions;
@@ -34,6 +35,7 @@ pub(super) struct Page {
     kept_chart: String,
     kept: Table,
     classes: Vec<Table>,
+    classless: Option<String>,
     tools: Table,
     focus: String,
     best: Table,
@@ -102,6 +104,7 @@ pub(super) fn page(
         kept_chart: first.map_or(String::new(), |series| curve::inline(record, all, series)),
         kept: kept_table(record, all, first),
         classes: classes(record, totals),
+        classless: classless(totals),
         tools: tools(record, all, cell),
         focus: record
             .cells

@@ -16,4 +16,4 @@ pub use summary::{
     AdviceSummary, GateSummary, ReplayJudgement, ReplaySummary, VariantSummary, judge_replay,
     replay_summary, replay_summary_schema,
 };
-pub use table::{replay_text, threshold_words, variant_words};
+pub use table::{classless, replay_text, threshold_words, variant_words};

@@ -54,6 +54,7 @@ pub fn replay_text(
         let table = table(record, all);
         lines.extend(table.lines().map(|line| line.trim_end().to_owned()));
         lines.extend(judgement.advice.iter().map(advice_line));
+        lines.extend(classless(totals));
         lines.extend(caveats(record, all));
     }
     lines.extend(not_understood(record));
@@ -177,6 +178,23 @@ fn advice_line(one: &Advice) -> String {
         one.policy,
         one.words(),
     )
+}
+
+/// Why the classes do not add up to all, where they do not.
+#[must_use]
+pub fn classless(totals: &ReplayTotals) -> Option<String> {
+    let without = totals.classes.get(&None)?.sessions;
+    (without > 0).then(|| {
+        let (is, its) = if without == 1 {
+            ("is", "it has")
+        } else {
+            ("are", "they have")
+        };
+        format!(
+            "{} {is} of no class and in all alone: {its} no tool result.",
+            counted(without, "transcript"),
+        )
+    })
 }
 
 fn caveats(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {
