@@ -89,6 +89,14 @@ pub enum FolderError {
         /// The file.
         path: PathBuf,
     },
+    /// A replay that was ended before its record was written.
+    #[error(
+        "{path} holds a replay that did not end: it has sessions.jsonl and no replay.json, so what was read is not known to be all (run `spillgate replay` again, and remove this folder)"
+    )]
+    ReplayNotEnded {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Another process writes the folder.
     #[error("{path} is being written by another process (wait until it has ended)")]
     Busy {

@@ -14,6 +14,7 @@ use crate::files::{
 use crate::manifest::Manifest;
 use crate::prices::Prices;
 use crate::prices_file::PricesError;
+use crate::replay::is_replay_without_end;
 use crate::run::RunRecord;
 use crate::spending::Spending;
 use crate::{csv_table, digest};
@@ -413,11 +414,18 @@ impl RunFolder {
 
 pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, FolderError> {
     let path = folder.join(MANIFEST);
-    let text = read_bounded(&path).map_err(|source| FolderError::Io {
-        action: "read",
-        path: path.clone(),
-        source,
-        way_out: "name a folder that `spillgate accept` made, such as reports/latest",
+    let text = read_bounded(&path).map_err(|source| {
+        if is_replay_without_end(folder) {
+            return FolderError::ReplayNotEnded {
+                path: folder.to_owned(),
+            };
+        }
+        FolderError::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+            way_out: "name a folder that `spillgate accept` made, such as reports/latest",
+        }
     })?;
     check_schema(&path, 1, &text)?;
     let manifest: Manifest =

@@ -23,6 +23,11 @@ pub fn is_replay(folder: &Path) -> bool {
     folder.join(REPLAY).is_file()
 }
 
+/// Whether a folder was left by a replay before it ended, as by a kill.
+pub(crate) fn is_replay_without_end(folder: &Path) -> bool {
+    !is_replay(folder) && folder.join(SESSIONS).is_file()
+}
+
 /// An open replay folder, for writing. Nothing in it counts as a replay before [`ReplayFolder::finish`].
 #[derive(Debug)]
 pub struct ReplayFolder {

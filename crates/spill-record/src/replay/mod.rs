@@ -8,6 +8,7 @@ mod session;
 mod settings;
 mod sums;
 
+pub(crate) use folder::is_replay_without_end;
 pub use folder::{ReplayFolder, is_replay};
 pub use session::{
     CellRecord, CellTool, ProblemRecord, RecordedUsage, ReplayFigures, SessionRecord, ToolRecord,

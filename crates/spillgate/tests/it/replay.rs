@@ -504,8 +504,52 @@ fn a_folder_that_was_changed_or_is_not_whole_is_no_replay() {
     assert!(said.stderr.contains("changed"), "{}", said.stderr);
     fs::write(path.join("sessions.jsonl"), &sessions[..sessions.len() / 2]).unwrap();
     assert_eq!(spillgate(folder.path(), &["report", &dir]).code, Some(2));
+    // As a kill leaves it.
     fs::remove_file(path.join("replay.json")).unwrap();
-    assert_eq!(spillgate(folder.path(), &["report", &dir]).code, Some(2));
+    for arguments in [
+        &["report", &*dir][..],
+        &["judge", &dir],
+        &["compare", &dir, &dir],
+    ] {
+        let said = spillgate(folder.path(), arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}");
+        let words = "holds a replay that did not end: it has sessions.jsonl and no replay.json";
+        assert!(
+            said.stderr.contains(words),
+            "{arguments:?}: {}",
+            said.stderr
+        );
+    }
+}
+
+/// Classes are by the largest result, so that what has no result is of none.
+#[test]
+fn transcripts_of_no_class_are_told_apart_from_all() {
+    let folder = with_conversation(40_000, 4);
+    let with = |name: &str| {
+        let talk = format!(
+            r#"[{{"role":"user","content":"hi {name}"}},{{"role":"assistant","content":"yes"}}]"#
+        );
+        fs::write(folder.path().join(name), talk).unwrap();
+        let reports = folder.path().join("reports");
+        if reports.exists() {
+            fs::remove_dir_all(reports).unwrap();
+        }
+        let said = replay(folder.path(), &[".".as_ref()], &["--thresholds", "8KiB"]);
+        let page = fs::read_to_string(replay_folder(folder.path()).join("report.html")).unwrap();
+        (said.stdout.replace("\n  ", " "), page)
+    };
+    let one = "1 transcript is of no class and in all alone: it has no tool result.";
+    let two = "2 transcripts are of no class and in all alone: they have no tool result.";
+    let (said, page) = with("a.json");
+    assert!(said.contains(one) && page.contains(one), "{said}");
+    let (said, page) = with("b.json");
+    assert!(said.contains(two) && page.contains(two), "{said}");
+    fs::remove_file(folder.path().join("a.json")).unwrap();
+    fs::remove_file(folder.path().join("b.json")).unwrap();
+    fs::remove_dir_all(folder.path().join("reports")).unwrap();
+    let said = replay(folder.path(), &[".".as_ref()], &["--thresholds", "8KiB"]);
+    assert!(!said.stdout.contains("no class"), "{}", said.stdout);
 }
 
 #[test]
