@@ -38,7 +38,15 @@ pub(crate) fn describe(text: &str, error: &serde_json::Error) -> String {
     } else {
         ""
     };
-    format!("{error}{nul}")
+    // The place of a problem tells the line. Within a line, a document's included that is one, the column is what is new.
+    let words = error.to_string();
+    let words = match words.rsplit_once(" at line ") {
+        Some((words, _)) if error.line() == 1 && !text.trim_end().contains('\n') => {
+            format!("{words} at column {}", error.column())
+        }
+        Some(_) | None => words,
+    };
+    format!("{words}{nul}")
 }
 
 /// The text with every lone surrogate escape replaced by `\ufffd`, and their number; `None` when there is none.

@@ -168,6 +168,28 @@ fn cut_documents_and_torn_lines() {
     check(format!("{LINE}\r\n{LINE}\r\n").as_bytes(), 2, &[]);
 }
 
+/// The place tells the line; the parser counts lines of its own, and is not heard.
+#[test]
+fn a_torn_line_has_one_number() {
+    let torn = format!("{LINE}\n{}\n{LINE}", &LINE[..40]);
+    let said = |bytes: &[u8]| {
+        let (_, files) = import(bytes, Limits::DEFAULT);
+        files[0].problems.kept()[0].to_string()
+    };
+    assert_eq!(
+        said(torn.as_bytes()),
+        "input:2: torn-line: EOF while parsing a string at column 40"
+    );
+    let cut = said(&CHAT.as_bytes()[..100]);
+    assert!(
+        cut.starts_with("input: not-json: ") && cut.ends_with(" at column 100"),
+        "{cut}"
+    );
+    // A document of several lines has no line of its own.
+    let cut = said(b"[{\n\"role\": \"us");
+    assert!(cut.ends_with(" at line 2 column 11"), "{cut}");
+}
+
 #[test]
 fn cut_archives() {
     let packed = gzip(&CHAT.repeat(50).into_bytes());
