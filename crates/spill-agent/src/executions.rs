@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use tracing::Instrument as _;
 
 use crate::{
     abort::AbortSignal,
@@ -60,11 +61,14 @@ pub async fn run_executions(
         .into_iter()
         .map(|(number, job, model, tools)| {
             let settings = settings.of_execution(number);
-            async move {
+            // Whatever the level of the log, a line that is written names the execution.
+            let span = tracing::error_span!("execution", number);
+            let run = async move {
                 let result = run_step(&job, settings, &model, &tools, abort).await;
                 tools.close().await;
                 (number, result)
-            }
+            };
+            run.instrument(span)
         })
         .collect();
     while let Some((number, result)) = running.next().await {

@@ -588,8 +588,9 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
+    let most = u32::MAX;
     text.parse()
-        .map_err(|_| "a whole number from 1 is needed".to_owned())
+        .map_err(|_| format!("a whole number from 1 to {most} is needed"))
 }
 
 fn tokens(text: &str) -> Result<u64, String> {
@@ -614,7 +615,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("a whole number from 1 is needed".to_owned()),
+        Ok(0) | Err(_) => Err(format!("a whole number from 1 to {} is needed", usize::MAX)),
         Ok(number) => Ok(number),
     }
 }

@@ -180,6 +180,19 @@ fn check(variables: &[(&str, &str)], equal: bool) {
         assert!(seen.is_subset(own), "{number} holds results of another");
     }
     assert_eq!(canaries(&log), BTreeSet::new());
+    // Every line of an execution names it.
+    for number in 1..=EXECUTIONS {
+        let named = format!("execution{{number={number}}}: ");
+        assert!(log.contains(&named), "{named}: {log}");
+    }
+    let of_a_step = log.lines().filter(|line| line.contains("call="));
+    assert!(of_a_step.clone().count() > 0, "{log}");
+    assert!(
+        of_a_step
+            .clone()
+            .all(|line| line.contains("execution{number=")),
+        "{log}"
+    );
 
     let journals = servers.journals();
     let given: Vec<Vec<String>> = journals.iter().map(references).collect();
@@ -352,11 +365,15 @@ fn a_number_of_executions_is_at_least_one() {
         let said = spillgate(folder.path(), &["step", "--job", "job.json", &argument]);
         assert_eq!(said.code, Some(2), "{number}");
         assert!(
-            said.stderr.contains("a whole number from 1"),
+            said.stderr.contains("a whole number from 1 to 4294967295"),
             "{}",
             said.stderr
         );
     }
+    let said = spillgate(folder.path(), &["accept", "--executions", "8,99999999999"]);
+    assert_eq!(said.code, Some(2));
+    let words = "a whole number from 1 to 4294967295";
+    assert!(said.stderr.contains(words), "{}", said.stderr);
     let said = spillgate(
         folder.path(),
         &["step", "--print-settings", "--executions", "2"],
