@@ -55,7 +55,7 @@ pub use recorded::{
     OCCURRENCE, RECORDED_PREFIX, RecordedCall, recorded_key, recorded_tool, recorded_tool_name,
 };
 pub use recorded_facts::{RecordedFacts, Words, recorded_facts};
-pub use recorded_text::RecordedScenario;
+pub use recorded_text::{RECORDED_THRESHOLDS, RecordedScenario};
 pub use scenario::{
     Configuration, DEFAULT_POLICY, DEFAULT_STORE, Limits, ModelSpec, Profile, STATE_PLACEHOLDER,
     Scenario,

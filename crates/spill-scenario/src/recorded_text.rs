@@ -69,6 +69,9 @@ threshold_bytes = "32KiB"
 env = { CLERUM_WORKFLOW_TOOL_SPILLOVER_THRESHOLD = "32768" }
 "#;
 
+/// The thresholds of a recorded scenario's candidates, in bytes: the shipped one first.
+pub const RECORDED_THRESHOLDS: [u64; 2] = [131_072, 32_768];
+
 impl RecordedScenario {
     /// Returns the file's text: off, 128 KiB and 32 KiB on this recording.
     #[must_use]

@@ -5,14 +5,16 @@ use std::path::Path;
 
 use anyhow::ensure;
 use serde_json::{Map, Value};
+use spill_engine::serialised_size;
 use spill_scenario::defaults::{
     ITERATION_LIMIT, MAX_DOCUMENT_BYTES, MAX_RECORDED_BYTES, MAX_RECORDED_CALLS,
 };
 use spill_scenario::{
-    OCCURRENCE, RecordedCall, RecordedFacts, RecordedScenario, Words, recorded_facts, recorded_key,
-    recorded_tool_name,
+    OCCURRENCE, RECORDED_THRESHOLDS, RecordedCall, RecordedFacts, RecordedScenario, Words,
+    recorded_facts, recorded_key, recorded_tool_name,
 };
 use spill_traces::{BoundaryKind, Completeness, Origin, Piece, Role, ToolResult, Transcript};
+use spill_verdict::{grouped, threshold_words};
 
 use super::find::Found;
 
@@ -26,6 +28,8 @@ const NO_TASK: &str = "The recording holds no task. Call the tools, and report w
 
 /// A scenario and its calls.
 pub(crate) struct Recording {
+    /// No candidate stores anything.
+    pub(crate) proves_nothing: bool,
     pub(crate) scenario: RecordedScenario,
     pub(crate) calls: Vec<RecordedCall>,
 }
@@ -73,6 +77,10 @@ pub(crate) fn recording(found: &Found, name: &str, calls_file: &str) -> anyhow::
     let told: Vec<&str> = said.all.iter().map(String::as_str).collect();
     let facts = recorded_facts(&words, &told, &calls);
     tell_of_facts(&facts, !words.is_empty(), &mut notes);
+    let below = candidates_below(&calls);
+    if !below.is_empty() {
+        notes.push(below_words(&calls, &below));
+    }
     let width = calls
         .chunk_by(|one, next| one.turn == next.turn)
         .map(<[_]>::len)
@@ -88,7 +96,35 @@ pub(crate) fn recording(found: &Found, name: &str, calls_file: &str) -> anyhow::
         patterns: facts.patterns,
         notes,
     };
-    Ok(Recording { scenario, calls })
+    Ok(Recording {
+        proves_nothing: below.len() == RECORDED_THRESHOLDS.len(),
+        scenario,
+        calls,
+    })
+}
+
+/// Bytes of the largest result as candidates measure it.
+fn largest(calls: &[RecordedCall]) -> u64 {
+    let sizes = calls.iter().map(|call| serialised_size(&call.result).get());
+    sizes.max().unwrap_or(0)
+}
+
+/// The thresholds that no result reaches.
+fn candidates_below(calls: &[RecordedCall]) -> Vec<u64> {
+    let largest = largest(calls);
+    let all = RECORDED_THRESHOLDS.into_iter();
+    all.filter(|threshold| largest < *threshold).collect()
+}
+
+fn below_words(calls: &[RecordedCall], below: &[u64]) -> String {
+    let names: Vec<String> = below.iter().map(|bytes| threshold_words(*bytes)).collect();
+    format!(
+        "the largest result has {} bytes as JSON, below the threshold of {}: a candidate that stores nothing is not \
+         proven, and ends the acceptance there (choose a session with larger results, or write lower thresholds into \
+         the configurations)",
+        grouped(largest(calls)),
+        names.join(" and of ")
+    )
 }
 
 /// The calls with their results, in the order of the results.

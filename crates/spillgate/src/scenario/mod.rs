@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use spill_record::RunFolder;
 use spill_scenario::load;
+use spill_verdict::counted;
 
 use crate::cli::{FromTraceArgs, ScenarioArgs, ScenarioVerb};
 use crate::{Failure, out};
@@ -40,13 +41,18 @@ fn from_trace(args: &FromTraceArgs) -> anyhow::Result<u8> {
         out::note(format_args!("note: {note}"));
     }
     out::line(format_args!(
-        "{}: {} calls, {} facts",
+        "{}: {}, {}",
         path.display(),
-        recording.calls.len(),
-        recording.scenario.facts.len()
+        counted(recording.calls.len() as u64, "call"),
+        counted(recording.scenario.facts.len() as u64, "fact")
     ));
+    let how = if recording.proves_nothing {
+        "run it, once a threshold is lower"
+    } else {
+        "run it"
+    };
     out::line(format_args!(
-        "run it: spillgate accept --scenario {}",
+        "{how}: spillgate accept --scenario {}",
         path.display()
     ));
     Ok(spill_verdict::exit::ACCEPTED)

@@ -474,6 +474,39 @@ fn a_result_of_fifty_megabytes_is_refused_by_its_limit() {
     );
 }
 
+/// What the largest result of a session is held against, and whether a run of it is offered.
+#[test]
+fn a_session_that_can_prove_nothing_says_so() {
+    let check = |bytes: usize, words: Option<&str>, offered: &str| {
+        let folder = folder();
+        // Quotes of JSON count, and nothing is escaped.
+        let session = session_of("cat", "{}", &"x".repeat(bytes - 2));
+        session_file(folder.path(), &session);
+        let said = spillgate(
+            folder.path(),
+            &["scenario", "from-trace", "session.json", "--out", "made"],
+        );
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        match words {
+            Some(words) => assert!(said.stderr.contains(words), "{bytes}: {}", said.stderr),
+            None => assert!(
+                !said.stderr.contains("the largest result"),
+                "{}",
+                said.stderr
+            ),
+        }
+        let line = format!("\n{offered}: spillgate accept --scenario");
+        assert!(said.stdout.contains(&line), "{bytes}: {}", said.stdout);
+    };
+    let both =
+        "the largest result has 32,767 bytes as JSON, below the threshold of 128KiB and of 32KiB:";
+    check(32_767, Some(both), "run it, once a threshold is lower");
+    let one = "the largest result has 32,768 bytes as JSON, below the threshold of 128KiB:";
+    check(32_768, Some(one), "run it");
+    check(131_071, Some("below the threshold of 128KiB:"), "run it");
+    check(131_072, None, "run it");
+}
+
 #[test]
 fn what_a_transcript_lacks_is_noted() {
     let check = |session: &Value, notes: &[&str]| {
