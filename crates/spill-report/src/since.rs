@@ -47,10 +47,10 @@ pub(crate) fn since(baseline: Option<&Baseline>, set: &RunSet, verdict: &Verdict
         plain(&baseline.blessing.reason)
     );
     if baseline.set.manifest.acceptance_id == set.manifest.acceptance_id {
-        return nothing(format!("This run is the accepted one, {why}."));
+        return nothing(ended(format!("This run is the accepted one, {why}")));
     }
     let groups = groups((&baseline.set, &baseline.verdict), (set, verdict));
-    let words = format!("{} The other was {why}.", sentence(&groups));
+    let words = ended(format!("{} The other was {why}", sentence(&groups)));
     let mut lines: Vec<Line> = groups
         .into_iter()
         .flat_map(|group| group.lines)
@@ -62,6 +62,15 @@ pub(crate) fn since(baseline: Option<&Baseline>, set: &RunSet, verdict: &Verdict
         words,
         lines,
         left_out,
+    }
+}
+
+/// A sentence that ends with what somebody wrote, who may have ended it already.
+fn ended(words: String) -> String {
+    if words.ends_with(['.', '!', '?', '…']) {
+        words
+    } else {
+        words + "."
     }
 }
 

@@ -163,19 +163,32 @@ pub(super) fn savings(
     let axes = Axes::of(record, least.max(LOWEST), most * 1.05);
     sheet(&frame, |sheet| {
         if let Some(first) = shown.first() {
-            sheet.surface(band(record, sums, first, &axes), Ink::Band(1));
+            let band = band(record, sums, first, &axes);
+            if let [upper, lower] = *band {
+                // Of one threshold there is no surface.
+                sheet.line(upper, lower, Ink::Whisker, 2);
+            } else {
+                sheet.surface(band, Ink::Band(1));
+            }
         }
         axes.draw(sheet, record);
         for (number, series) in (1u8..).zip(shown) {
             let points = points(record, series, &axes, |cell| {
                 saved(record, sums, cell, basis)
             });
-            for point in &points {
-                sheet.dot(*point, 3, Ink::Series(number));
-            }
-            sheet.path(points, Ink::Series(number), 2);
+            line(sheet, points, Ink::Series(number));
         }
     })
+}
+
+/// Dots, and a line through them: a single threshold has a dot alone.
+fn line(sheet: &Sheet<'_>, points: Vec<At>, ink: Ink) {
+    for point in &points {
+        sheet.dot(*point, 3, ink);
+    }
+    if points.len() > 1 {
+        sheet.path(points, ink, 2);
+    }
 }
 
 fn points(
@@ -220,8 +233,8 @@ pub(super) fn inline(record: &ReplayRecord, sums: &ReplaySums, series: &Series) 
         let bytes = points(record, series, &axes, |cell| {
             kept(sums, cell).map(|kept| kept.1)
         });
-        sheet.path(results, Ink::Series(1), 2);
-        sheet.path(bytes, Ink::Series(2), 2);
+        line(sheet, results, Ink::Series(1));
+        line(sheet, bytes, Ink::Series(2));
     })
 }
 

@@ -52,6 +52,20 @@ fn what_changed_since_the_accepted_report() {
         same.contains("This run is the accepted one, accepted on 2026-02-03: the first one."),
         "{same}"
     );
+    // Who wrote a sentence has ended it.
+    let mut ended = baseline(Case::full(), &id);
+    ended.blessing.reason = "The first one.".to_owned();
+    let once = since(&now, &ended);
+    assert!(
+        once.contains("2026-02-03: The first one.") && !once.contains(".."),
+        "{once}"
+    );
+    "other".clone_into(&mut ended.set.manifest.acceptance_id);
+    let once = since(&now, &ended);
+    assert!(
+        once.contains("2026-02-03: The first one.") && !once.contains(".."),
+        "{once}"
+    );
     let equal = since(
         &now,
         &baseline(Case::full().cell("128KiB", "large", exhaust), "other"),

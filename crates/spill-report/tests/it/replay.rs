@@ -80,6 +80,67 @@ fn nothing_to_show_is_a_page_too() {
     );
 }
 
+/// The drawing with this id.
+fn drawing<'a>(page: &'a str, id: &str) -> &'a str {
+    let start = page.find(&format!("id=\"{id}-title\"")).expect("a drawing");
+    let start = page[..start].rfind("<svg").expect("its start");
+    let end = page[start..].find("</svg>").expect("its end");
+    &page[start..start + end]
+}
+
+/// A line needs two points: one threshold is drawn as dots.
+#[test]
+fn a_single_threshold_is_drawn() {
+    let mut one = record(&[]);
+    one.cells.truncate(1);
+    let mut all = sessions();
+    for session in &mut all {
+        session.cells.truncate(1);
+        session.outcomes.truncate(one.read_backs.len());
+    }
+    let page = rendered(&one, &all, &[]).report_html;
+    for (id, dots) in [("chart-savings", 1), ("chart-kept", 2)] {
+        let drawn = drawing(&page, id);
+        assert_eq!(drawn.matches("<circle").count(), dots, "{drawn}");
+    }
+}
+
+#[test]
+fn a_table_without_rows_says_so() {
+    let mut all = sessions();
+    for session in &mut all {
+        session.tools.clear();
+        for cell in &mut session.cells {
+            cell.tools.clear();
+        }
+    }
+    let page = rendered(&record(&[]), &all, &[]).report_html;
+    let shown = body(&page);
+    assert!(
+        shown.contains("Tools by what their results send"),
+        "{shown}"
+    );
+    assert!(!shown.contains("<tbody>\n\n</tbody>"), "{shown}");
+    assert!(!shown.contains("<table id=\"tools\""), "{shown}");
+}
+
+/// Long names go on in further lines, and figures do not.
+#[test]
+fn long_names_wrap() {
+    let mut all = sessions();
+    all[0].file = "projects/".repeat(12);
+    let page = rendered(&record(&[]), &all, &[]).report_html;
+    let (wide, word) = (
+        "<th scope=\"row\" class=\"wide\">…",
+        "<th scope=\"row\" class=\"word\">all<",
+    );
+    for cell in [wide, word] {
+        assert!(body(&page).contains(cell), "{cell}: {}", body(&page));
+    }
+    assert!(page.contains(".scroll th.wide, .scroll td.wide { white-space: normal;"));
+    assert!(!body(&page).contains("class=\"num wide\""));
+}
+
 #[test]
 fn hostile_names_stay_text() {
     for evil in [
