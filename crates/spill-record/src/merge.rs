@@ -376,8 +376,9 @@ fn join<'a>(
         }
         if again > 0 {
             notes.push(format!(
-                "{}: {again} runs were recorded before with the same results; each counts once",
-                part.path.display()
+                "{}: {again} {} recorded before with the same results; each counts once",
+                part.path.display(),
+                if again == 1 { "run was" } else { "runs were" }
             ));
         }
     }

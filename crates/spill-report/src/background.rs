@@ -108,9 +108,9 @@ fn spent(spending: &Spending) -> String {
     )];
     if spending.calls_without_answer > 0 {
         parts.push(format!(
-            "{} without a whole answer, {} tokens of the billed",
+            "{} without a whole answer, {} of the billed",
             counted(spending.calls_without_answer, "request"),
-            grouped(both(spending.billed_without_answer))
+            counted(both(spending.billed_without_answer), "token")
         ));
     }
     if both(spending.estimated) > 0 {

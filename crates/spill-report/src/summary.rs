@@ -1,6 +1,6 @@
 use spill_record::RunSet;
 use spill_verdict::{
-    CandidateVerdict, Rule, RuleVerdict, State, Verdict, deciding_number, grouped, plain,
+    CandidateVerdict, Rule, RuleVerdict, State, Verdict, counted, deciding_number, grouped, plain,
 };
 
 use crate::background::provenance;
@@ -55,9 +55,9 @@ fn leaks(page: &mut Page, verdict: &Verdict) {
         return;
     }
     page.block(&format!(
-        "## Leaks\n\n{} of {} runs that leaked:",
+        "## Leaks\n\n{} of {} that leaked:",
         verdict.leaks.len(),
-        grouped(verdict.leak_runs)
+        counted(verdict.leak_runs, "run")
     ));
     let rows = verdict.leaks.iter().map(|leak| {
         let files = leak

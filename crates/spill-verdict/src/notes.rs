@@ -5,7 +5,7 @@ use spill_record::{
     RunSet, Spending, Stage,
 };
 
-use crate::words::{grouped, percent, place, plain};
+use crate::words::{counted, grouped, percent, place, plain};
 
 /// Where a candidate's answers hold fewer facts than the control's though no rule judges it: rule 4
 /// concerns documents. One line a candidate.
@@ -116,10 +116,10 @@ pub(crate) fn not_shown(manifest: &Manifest) -> Vec<String> {
 /// That a live acceptance ended at its spending cap, if it did.
 pub(crate) fn spent_out(spending: Option<&Spending>) -> Option<String> {
     let spending = spending?;
-    let counted = grouped(spending.counted_tokens());
+    let spent = grouped(spending.counted_tokens());
     let what = match spending.reached? {
         CapReached::Tokens => format!(
-            "the spending cap of {} tokens was reached: {counted} are spent",
+            "the spending cap of {} tokens was reached: {spent} are spent",
             grouped(spending.limit_tokens.unwrap_or(0))
         ),
         CapReached::Money => {
@@ -143,8 +143,8 @@ fn of_this_run(manifest: &Manifest) -> Vec<String> {
     let mut notes = Vec::new();
     match manifest.stage {
         Stage::Quick => notes.push(format!(
-            "This was the quick stage ({} repetitions of each cell): full has still to run.",
-            plan.repetitions
+            "This was the quick stage ({} of each cell): full has still to run.",
+            counted(u64::from(plan.repetitions), "repetition")
         )),
         Stage::Full => {}
     }

@@ -11,7 +11,7 @@ use crate::estimate::share;
 use crate::inventory::{InputPairs, Slot};
 use crate::rule::{Bound, Rule, State};
 use crate::verdict::{Evidence, Figures, Interval, RuleVerdict};
-use crate::words::{counted, grouped, percent, plain};
+use crate::words::{counted, percent, plain};
 
 /// Pairs that a rule lists as evidence at most.
 pub const EVIDENCE_LIMIT: usize = 5;
@@ -307,8 +307,11 @@ impl<'a> Comparison<'a> {
         }
         let evidence = hits.iter().map(|pair| {
             let iterations = pair.candidate.iterations;
-            let iterations = iterations.map_or("an unknown number of".to_owned(), grouped);
-            pair.evidence(format!("hit the limit after {iterations} iterations"))
+            let iterations = iterations
+                .map_or("an unknown number of iterations".to_owned(), |count| {
+                    counted(count, "iteration")
+                });
+            pair.evidence(format!("hit the limit after {iterations}"))
         });
         Measured {
             literal,

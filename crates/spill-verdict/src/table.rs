@@ -142,9 +142,15 @@ fn numbers(row: &RuleVerdict) -> Option<(String, String)> {
     let beside = figure_beside(observed, limit);
     Some(match row.rule {
         Rule::SuccessRate => (percent(observed), percent(limit)),
-        Rule::IterationLimit => (format!("{beside} new hits"), figure(limit)),
+        Rule::IterationLimit => (several(&beside, "new hit"), figure(limit)),
         Rule::InputTokens => (format!("{beside}× control"), figure(limit)),
         Rule::Quality => (format!("{beside} difference"), figure(limit)),
-        Rule::NothingLeaks => (format!("{beside} runs"), figure(limit)),
+        Rule::NothingLeaks => (several(&beside, "run"), figure(limit)),
     })
+}
+
+/// A figure with its noun.
+fn several(figure: &str, noun: &str) -> String {
+    let plural = if figure == "1" { "" } else { "s" };
+    format!("{figure} {noun}{plural}")
 }

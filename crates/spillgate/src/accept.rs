@@ -10,7 +10,7 @@ use spill_record::{
 use spill_report::{EVENT_SCHEMA, Event};
 use spill_runner::{FinishedRun, Harness, Options, Subject, pairs_of};
 use spill_scenario::Plan;
-use spill_verdict::exit;
+use spill_verdict::{counted, exit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -37,9 +37,9 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     out::line(format_args!(
-        "plan {}: {} runs",
+        "plan {}: {}",
         plan.plan_hash,
-        plan.record.runs.len()
+        counted(plan.record.runs.len() as u64, "run")
     ));
     match plan.mode {
         Mode::Simulated => {}
@@ -47,12 +47,12 @@ pub(crate) fn list(args: &ListArgs) -> Result<u8, Failure> {
     }
     for input in &plan.record.inputs {
         out::line(format_args!(
-            "{} / {}: class {}, largest result {} bytes, {} facts",
+            "{} / {}: class {}, largest result {} bytes, {}",
             input.scenario,
             input.input,
             input.class.as_str(),
             input.largest_result_bytes,
-            input.facts.len()
+            counted(input.facts.len() as u64, "fact")
         ));
     }
     for run in &plan.record.runs {

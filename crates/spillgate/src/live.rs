@@ -232,8 +232,8 @@ impl Guard {
 /// What was spent, in a line.
 pub(crate) fn spent(spending: &Spending) -> String {
     let mut words = format!(
-        "spent: {} tokens in {}",
-        grouped(spending.counted_tokens()),
+        "spent: {} in {}",
+        counted(spending.counted_tokens(), "token"),
         counted(spending.calls, "request")
     );
     if let (Some(money), Some(currency)) = (&spending.money, &spending.currency) {
@@ -363,7 +363,7 @@ fn announce(
     }
     let mut most = Vec::new();
     if let Some(tokens) = caps.tokens {
-        most.push(format!("{} tokens", grouped(tokens)));
+        most.push(counted(tokens, "token"));
     }
     if let Some(money) = caps.money {
         let currency = prices.and_then(|prices| prices.models().next());

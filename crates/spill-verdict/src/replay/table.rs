@@ -92,10 +92,10 @@ fn head(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {
             formats.join(", ")
         ),
         format!(
-            "As recorded: {}, {} sent, {} input tokens ({} cached by the model of a cache).",
+            "As recorded: {}, {} sent, {} ({} cached by the model of a cache).",
             counted(base.calls, "call"),
             counted(all.sent_results, "result"),
-            grouped(base.input_tokens),
+            counted(base.input_tokens, "input token"),
             cached.map_or("none".to_owned(), percent),
         ),
     ]
@@ -105,8 +105,9 @@ fn head(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {
 fn without_calls(record: &ReplayRecord) -> Option<String> {
     let files = *record.problems.get("no-calls")?;
     Some(format!(
-        "{} of a known format hold no LLM call: there is nothing to replay.",
-        grouped(files)
+        "{} of a known format {} no LLM call: there is nothing to replay.",
+        counted(files, "file"),
+        if files == 1 { "holds" } else { "hold" }
     ))
 }
 

@@ -361,7 +361,7 @@ fn a_text_says_what_is_missing_only_where_it_is() {
 fn files_without_a_call_are_said() {
     let mut without = record(&[]);
     without.problems = [("no-calls".to_owned(), 3)].into();
-    let words = "3 of a known format hold no LLM call: there is nothing to replay.";
+    let words = "3 files of a known format hold no LLM call: there is nothing to replay.";
     let found = text(&without, &totals(&[]));
     assert!(found.contains(words), "{found}");
 }

@@ -270,27 +270,29 @@ impl Tally {
     }
 
     fn tell(&self, notes: &mut Vec<String>) {
-        for (count, what) in [
+        for (count, what, more) in [
             (
                 self.cut,
-                "results were cut by the recording agent and are served so: off is not \"no limit\"",
+                ["result was cut", "results were cut"],
+                "by the recording agent and served so: off is not \"no limit\"",
             ),
             (
                 self.stored,
-                "results were stored elsewhere by the recording agent; what stood in their place is served",
+                ["result was stored", "results were stored"],
+                "elsewhere by the recording agent; what stood in its place is served",
             ),
             (
                 self.uncut,
-                "results are served whole, as recorded beside the shortened ones that the model saw",
+                ["result is served whole", "results are served whole"],
+                "as recorded beside what the model saw, which was shortened",
             ),
             (
                 self.media,
-                "results hold images or documents, which are left out",
+                ["result holds", "results hold"],
+                "images or documents, which are left out",
             ),
         ] {
-            if count > 0 {
-                notes.push(format!("{count} {what}"));
-            }
+            notes.extend(how_many(count, what, more));
         }
     }
 }
@@ -352,6 +354,15 @@ fn bounded(mut text: String, missing: &str, what: &str, notes: &mut Vec<String>)
     text
 }
 
+/// So many things, in the right number; nothing of none.
+fn how_many(count: u64, [one, several]: [&str; 2], more: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {one} {more}")),
+        count => Some(format!("{count} {several} {more}")),
+    }
+}
+
 /// What differs from the recorded session.
 fn about(found: &Found, calls: &[RecordedCall], said: &Said, notes: &mut Vec<String>) {
     let transcript = &found.transcript;
@@ -360,27 +371,29 @@ fn about(found: &Found, calls: &[RecordedCall], said: &Said, notes: &mut Vec<Str
         .iter()
         .filter(|boundary| boundary.kind == BoundaryKind::Compaction);
     let bytes: u64 = calls.iter().map(|call| call.result.len() as u64).sum();
-    for (count, what) in [
+    for (count, what, more) in [
         (
             said.later as u64,
-            "user messages behind the first answer are left out: a step has one task",
+            ["user message is left out", "user messages are left out"],
+            "behind the first answer: a step has one task",
         ),
         (
             compacted.count() as u64,
-            "compactions of the context are recorded; runs do not compact",
+            ["compaction", "compactions"],
+            "of the context recorded; runs do not compact",
         ),
         (
             found.others as u64,
-            "other sessions of the file are left out",
+            ["other session", "other sessions"],
+            "of the file left out",
         ),
         (
             found.problems,
-            "problems were met in reading the file; `spillgate replay` lists them",
+            ["problem was met", "problems were met"],
+            "in reading the file; `spillgate replay` lists all",
         ),
     ] {
-        if count > 0 {
-            notes.push(format!("{count} {what}"));
-        }
+        notes.extend(how_many(count, what, more));
     }
     if bytes > LARGE_CONTEXT_BYTES {
         notes.push(format!(
@@ -422,12 +435,11 @@ fn spoken(transcript: &Transcript, notes: &mut Vec<String>) -> Vec<(String, usiz
 }
 
 fn tell_of_facts(facts: &RecordedFacts, has_answer: bool, notes: &mut Vec<String>) {
-    if facts.without_place > 0 {
-        notes.push(format!(
-            "{} strings stem from results and are no facts: nothing beside them tells their place",
-            facts.without_place
-        ));
-    }
+    notes.extend(how_many(
+        facts.without_place,
+        ["string stems", "strings stem"],
+        "from results and no fact, since nothing beside tells the place",
+    ));
     if facts.of_all_words {
         notes.push(
             "no string of the final answer stems from a result; the facts are of all that the model said"

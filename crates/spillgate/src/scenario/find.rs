@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{bail, ensure};
 use spill_traces::{Import, Imported, Limits, Problem, ProblemKind, Transcript};
+use spill_verdict::counted;
 
 /// Transcripts that an error names.
 const NAMED: usize = 10;
@@ -33,7 +34,11 @@ impl Summary {
         } else {
             ""
         };
-        format!("{} ({id:.60}{kind}, {} results)", self.number, self.results)
+        format!(
+            "{} ({id:.60}{kind}, {})",
+            self.number,
+            counted(self.results as u64, "result")
+        )
     }
 
     /// How well it is what was asked for: by its id, or else by its number.

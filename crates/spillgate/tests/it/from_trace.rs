@@ -332,7 +332,11 @@ fn what_is_no_usable_transcript_is_refused() {
             ],
         );
         assert_eq!(said.code, Some(0), "{}", said.stderr);
-        assert!(said.stderr.contains("1 other sessions"), "{}", said.stderr);
+        assert!(
+            said.stderr.contains("1 other session of the file left out"),
+            "{}",
+            said.stderr
+        );
     }
 }
 

@@ -241,7 +241,7 @@ fn no_data_never_passes() {
         fs::write(folder.path().join("s.jsonl"), text).unwrap();
         let said = replay(folder.path(), &["s.jsonl".as_ref()], &[]);
         assert_eq!(said.code, Some(4), "{}", said.stdout);
-        let why = "1 of a known format hold no LLM call: there is nothing to replay.";
+        let why = "1 file of a known format holds no LLM call: there is nothing to replay.";
         assert!(
             said.stdout.contains(files) && said.stdout.contains(why),
             "{}",
