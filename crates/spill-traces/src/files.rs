@@ -9,7 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use spill_record::{ProblemRecord, SCHEMA, SessionRecord};
 use spill_tokens::TokenCounter;
 
-use crate::copies::{HandedOn, LEFT_OUT, identity};
+use crate::copies::{HandedOn, Identity, identity};
 use crate::input::{FileReport, Import, Imported};
 use crate::limits::Limits;
 use crate::listing::{Listed, list};
@@ -28,6 +28,13 @@ const WAITING: usize = 64;
 pub enum ReplayedItem {
     /// A transcript's record.
     Session(Box<SessionRecord>),
+    /// A session handed on before is the beginning of the next one, and counts no more.
+    Superseded {
+        /// Its `session_id`.
+        session_id: String,
+        /// The kind that it is left out as.
+        left_out: &'static str,
+    },
     /// Something that could not be understood.
     Problem(ProblemRecord),
     /// A file's report, after its transcripts.
@@ -149,7 +156,7 @@ type Message = (usize, Option<Made>);
 /// An item, and which transcript it is of.
 struct Made {
     item: ReplayedItem,
-    identity: Option<u128>,
+    identity: Option<Identity>,
 }
 
 impl From<ReplayedItem> for Made {
@@ -349,22 +356,36 @@ impl InOrder {
         Ok(())
     }
 
-    /// Hands on what is not a copy; the file's report tells how many were.
+    /// Hands on what is neither a copy nor the beginning of another; the file's report tells how many were.
     fn hand_on<E>(
         &mut self,
         made: Made,
         sink: &mut dyn FnMut(ReplayedItem) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.handed_on.has(made.identity) {
-            return Ok(());
-        }
         let mut item = made.item;
-        if let ReplayedItem::File(file) = &mut item {
-            let copies = self.handed_on.take_copies(file.transcripts);
-            if copies > 0 {
-                file.transcripts -= copies;
-                *file.left_out.entry(LEFT_OUT.to_owned()).or_default() += copies;
+        match &mut item {
+            ReplayedItem::Session(session) => {
+                let shorter = self.handed_on.take(made.identity, &session.session_id);
+                let Some(shorter) = shorter else {
+                    return Ok(());
+                };
+                for (session_id, left_out) in shorter {
+                    sink(ReplayedItem::Superseded {
+                        session_id,
+                        left_out,
+                    })?;
+                }
             }
+            ReplayedItem::File(file) => {
+                for (kind, count) in self.handed_on.take_left_out(file.transcripts) {
+                    file.transcripts -= count;
+                    *file.left_out.entry(kind.to_owned()).or_default() += count;
+                }
+            }
+            ReplayedItem::Superseded { .. }
+            | ReplayedItem::Problem(_)
+            | ReplayedItem::Listed(_)
+            | ReplayedItem::Read(_) => {}
         }
         sink(item)
     }

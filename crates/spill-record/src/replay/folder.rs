@@ -123,7 +123,7 @@ impl ReplayFolder {
         serde_json::from_slice(&text).map_err(|error| malformed(&path, error.line(), &error))
     }
 
-    /// Hands over the sessions one by one, in their order.
+    /// Hands over the sessions one by one, in their order, without those that a later one goes on with.
     ///
     /// # Errors
     ///
@@ -147,7 +147,9 @@ impl ReplayFolder {
                     message: "other numbers of cells and outcomes than replay.json has".to_owned(),
                 });
             }
-            take(session);
+            if !record.superseded.contains(&session.session_id) {
+                take(session);
+            }
             Ok(())
         })?;
         if digest.lines != record.sessions || digest.hex() != record.sessions_digest {

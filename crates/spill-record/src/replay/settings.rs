@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,9 @@ pub struct ReplayRecord {
     pub files: ReplayFiles,
     /// Transcripts, one line of `sessions.jsonl` each.
     pub sessions: u64,
+    /// Of them, by `session_id`, those that a later one goes on with; they count nowhere.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub superseded: BTreeSet<String>,
     /// What could not be understood, by kind; `problems.jsonl` has the places.
     pub problems: BTreeMap<String, u64>,
     /// What was left out on purpose (duplicates, bookkeeping), by kind.

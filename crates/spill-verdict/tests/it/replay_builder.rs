@@ -1,6 +1,6 @@
 //! Records of replays to judge and render.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use spill_record::{
     CacheRecord, CellPlan, CellRecord, CellTool, Class, RecordedUsage, ReplayFigures, ReplayFiles,
@@ -43,6 +43,7 @@ pub(crate) fn record(gates: &[&str]) -> ReplayRecord {
             lost: 0,
         },
         sessions: 0,
+        superseded: BTreeSet::new(),
         problems: BTreeMap::from([("torn-line".to_owned(), 2)]),
         left_out: BTreeMap::from([("bookkeeping lines".to_owned(), 4)]),
         sessions_digest: String::new(),

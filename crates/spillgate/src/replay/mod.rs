@@ -93,6 +93,14 @@ impl Writing {
                 }
                 self.folder.append(&session)
             }
+            ReplayedItem::Superseded {
+                session_id,
+                left_out,
+            } => {
+                self.record.superseded.insert(session_id);
+                *self.record.left_out.entry(left_out.to_owned()).or_default() += 1;
+                Ok(())
+            }
             ReplayedItem::Problem(problem) => self.folder.append_problem(&problem),
             ReplayedItem::File(file) => {
                 self.file(file);

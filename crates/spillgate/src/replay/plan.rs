@@ -182,6 +182,7 @@ impl Asked {
             gates: self.gates.iter().map(ToString::to_string).collect(),
             files: ReplayFiles::default(),
             sessions: 0,
+            superseded: BTreeSet::new(),
             problems: std::collections::BTreeMap::new(),
             left_out: std::collections::BTreeMap::new(),
             sessions_digest: String::new(),

@@ -455,6 +455,76 @@ fn copies_of_a_transcript_count_once() {
     check("openai-chat/array.json", 3, 0);
 }
 
+/// Replays these files; the calls that count, and the transcripts that another file goes on with.
+fn gone_on_with(files: &[(&str, String)]) -> (u64, u64) {
+    let folder = folder();
+    let place = folder.path().join("sessions");
+    fs::create_dir(&place).unwrap();
+    for (name, text) in files {
+        fs::write(place.join(name), text).unwrap();
+    }
+    let said = replay(folder.path(), &[&place], &["--thresholds", "8KiB"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let made = replay_folder(folder.path());
+    let record: Value =
+        serde_json::from_slice(&fs::read(made.join("replay.json")).unwrap()).unwrap();
+    let kind = "transcripts that another file goes on with";
+    let left_out = record["left_out"][kind].as_u64().unwrap_or_default();
+    let whole = summary(folder.path());
+    // What is rebuilt from the folder counts the same.
+    let dir = made.to_string_lossy();
+    assert_eq!(spillgate(folder.path(), &["judge", &dir]).code, Some(0));
+    assert_eq!(summary(folder.path()), whole);
+    (whole["as_recorded"]["calls"].as_u64().unwrap(), left_out)
+}
+
+/// A session beside what was copied of it before it went on counts once, whichever is read first.
+#[test]
+fn a_session_counts_once_beside_its_own_beginning() {
+    let whole = |name: &str| fs::read_to_string(fixtures().join(name)).unwrap();
+    let codex = whole("codex/rollout.jsonl");
+    let lines: Vec<&str> = codex.split_inclusive('\n').collect();
+    let one = |text: &str| ("a.jsonl", text.to_owned());
+    let (calls, _) = gone_on_with(&[one(&codex)]);
+    assert_eq!(calls, 3);
+    // Cut behind an answer, within the next call, behind its answer, and behind what follows it.
+    for end in 9..lines.len() {
+        let begun = lines[..end].concat();
+        for names in [["a.jsonl", "b.jsonl"], ["b.jsonl", "a.jsonl"]] {
+            let both = [(names[0], begun.clone()), (names[1], codex.clone())];
+            assert_eq!(gone_on_with(&both), (calls, 1), "{end} {names:?}");
+        }
+    }
+    // Three states of it count once; another session that begins alike, or went another way, counts.
+    let three = ["b", "c", "a"].into_iter().zip([lines.len(), 9, 15]);
+    let three: Vec<(&str, String)> = three
+        .map(|(name, end)| (name, lines[..end].concat()))
+        .collect();
+    assert_eq!(gone_on_with(&three), (calls, 2));
+    let begun = lines[..9].concat();
+    let other = codex.replace("\"id\":\"x1\"", "\"id\":\"x2\"");
+    assert_eq!(gone_on_with(&[one(&begun), ("b", other)]), (calls + 1, 0));
+    let other = codex.replace("a and b", "b and a");
+    assert_eq!(gone_on_with(&[one(&codex), ("b", other)]), (2 * calls, 0));
+
+    // Other formats, whose files are documents.
+    let gemini: Value = serde_json::from_str(&whole("gemini-cli/session.json")).unwrap();
+    let messages = gemini["messages"].as_array().unwrap().len();
+    let (calls, _) = gone_on_with(&[("a.json", gemini.to_string())]);
+    let mut begun = gemini.clone();
+    begun["messages"]
+        .as_array_mut()
+        .unwrap()
+        .truncate(messages - 1);
+    let (fewer, _) = gone_on_with(&[("a.json", begun.to_string())]);
+    assert!(fewer < calls, "{fewer} of {calls}");
+    let both = [
+        ("a.json", begun.to_string()),
+        ("b.json", gemini.to_string()),
+    ];
+    assert_eq!(gone_on_with(&both), (calls, 1));
+}
+
 #[test]
 fn report_and_judge_rebuild_everything_from_the_folder() {
     let folder = with_conversation(40_000, 4);
