@@ -28,6 +28,9 @@ RUNS=10000 bash scripts/many-runs.sh || failed=1
 # Every family of planned faults, and a thousand seeded fault runs.
 bash scripts/faults.sh || failed=1
 
+# Features alone, crates alone: some minutes of clippy.
+bash scripts/features.sh || failed=1
+
 # Known faults, each of which a named test must catch.
 python3 scripts/mutations.py || failed=1
 
