@@ -38,6 +38,12 @@ pub struct ExecutionsRecord {
     pub after_bytes: Option<u64>,
     /// The part of it that is no mapped file.
     pub after_anonymous_bytes: Option<u64>,
+    /// What was written in folders in which nothing may appear; null where that was not searched.
+    #[serde(default)]
+    pub files_written: Option<u64>,
+    /// Result content that was found in those folders or in the log, without quoting it.
+    #[serde(default)]
+    pub leak_findings: Vec<String>,
     /// What went wrong, without result content.
     pub error: Option<String>,
 }

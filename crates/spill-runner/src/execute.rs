@@ -204,7 +204,7 @@ pub(crate) struct PreparedInput {
     /// Position in the plan record's inputs.
     index: usize,
     pub(crate) served: Arc<ServedInput>,
-    needles: Needles,
+    pub(crate) needles: Needles,
 }
 
 impl Shared {
@@ -508,7 +508,7 @@ impl Worker {
 }
 
 /// What is planted in a run's folders and must be found there.
-fn control_of(planned: &PlannedRun) -> String {
+pub(crate) fn control_of(planned: &PlannedRun) -> String {
     format!("control-{}", digest_parts(&["control", &planned.run_id]))
 }
 

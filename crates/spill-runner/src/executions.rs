@@ -13,10 +13,11 @@ use spill_scenario::{Profile, Scenario};
 use tokio::sync::watch;
 
 use crate::dirs::RunDirs;
-use crate::execute::{Harness, RunError, any_port};
+use crate::execute::{Harness, RunError, any_port, control_of};
 use crate::job::job;
 use crate::process::{self, Ended, Finished, Launch};
 use crate::tree_memory::TreeMemory;
+use crate::watch::{Own, State, Traces, Watch};
 
 /// What a job names the execution by, as the built-in subject has it.
 const EXECUTION_PLACEHOLDER: &str = "{execution}";
@@ -38,6 +39,9 @@ struct Memory {
     after_bytes: Option<u64>,
     after_anonymous_bytes: Option<u64>,
 }
+
+/// What a process left in its folders and its log, or why that is not known.
+type Searched = Result<Traces, String>;
 
 /// One measurement.
 struct Case<'a> {
@@ -93,10 +97,14 @@ impl Harness {
                     records.push(record);
                     continue;
                 }
-                match self.measure(&case, &tools, stop.clone()).await {
+                let (told, traces) = self.measure(&case, &tools, stop.clone()).await;
+                match told {
                     Ok(Some(last)) => fill(&mut record, &last),
                     Ok(None) => return Ok(records),
                     Err(why) => record.error = Some(why),
+                }
+                if let Some(traces) = traces {
+                    fill_traces(&mut record, traces);
                 }
                 records.push(record);
             }
@@ -105,13 +113,13 @@ impl Harness {
         Ok(records)
     }
 
-    /// The last line of one process; `None` when it was told to stop.
+    /// The last line of one process, `None` when it was told to stop; and what it left behind.
     async fn measure(
         &self,
         case: &Case<'_>,
         tools: &ToolServer,
         stop: watch::Receiver<bool>,
-    ) -> Result<Option<LastLine>, String> {
+    ) -> (Result<Option<LastLine>, String>, Option<Searched>) {
         let count = case.count.to_string();
         let stem = digest_parts(&["executions", &case.planned[0].run_id, &count]);
         let run_id = |execution: &str| format!("{stem}-{execution}");
@@ -129,19 +137,24 @@ impl Harness {
             unscripted = unscripted.or_else(|| journal.unscripted.first().cloned());
         }
         tools.reset().await;
+        let (ended, traces) = match ended {
+            Ok((ended, traces)) => (ended, traces),
+            Err(error) => return (Err(error.to_string()), None),
+        };
         if let Some(request) = unscripted {
-            return Err(format!(
-                "a mock server was asked for something outside its script: {request}"
-            ));
+            let why =
+                format!("a mock server was asked for something outside its script: {request}");
+            return (Err(why), traces);
         }
-        match ended.map_err(|error| error.to_string())? {
+        let told = match ended {
             Ended::Cancelled => Ok(None),
             Ended::Exited(finished) => last_line(&finished).map(Some),
             Ended::TimedOut(_) => Err("the process was killed when its time was over".to_owned()),
             Ended::OutputTooLarge(_) => {
                 Err("the process was killed: it printed more than 256 MiB".to_owned())
             }
-        }
+        };
+        (told, traces)
     }
 
     fn register(&self, scenario: &Scenario, planned: &PlannedRun, run_id: String) {
@@ -164,7 +177,7 @@ impl Harness {
         tools_url: &str,
         run_id: &str,
         stop: watch::Receiver<bool>,
-    ) -> std::io::Result<Ended> {
+    ) -> std::io::Result<(Ended, Option<Searched>)> {
         let options = &self.shared.options;
         let dirs = RunDirs::create(options.temp.join(format!("executions-{}", case.count)))?;
         let path = dirs.harness_file("job.json");
@@ -188,7 +201,23 @@ impl Harness {
             tree_memory: TreeMemory::Not,
             timeout: Duration::from_millis(patient(case.scenario.limits.run_timeout_ms)),
         };
-        process::run(&dirs, launch, stop).await
+        let state = if process::declares_state(&case.configuration.env) {
+            State::Declared
+        } else {
+            State::Undeclared
+        };
+        let watch = Watch::start(&dirs, state, Own::default())?;
+        let ended = process::run(&dirs, launch, stop).await?;
+        let stderr = match &ended {
+            Ended::Cancelled => return Ok((ended, None)),
+            Ended::Exited(finished)
+            | Ended::TimedOut(finished)
+            | Ended::OutputTooLarge(finished) => &finished.stderr,
+        };
+        let planned = case.planned[0];
+        let input = &self.shared.inputs[&(planned.scenario.clone(), planned.input.clone())];
+        let found = watch.finish(&dirs, stderr, &input.needles, &control_of(planned));
+        Ok((ended, Some(found.map_err(|error| error.to_string()))))
     }
 }
 
@@ -218,6 +247,8 @@ fn blank(case: &Case<'_>, input: &InputRecord, memory_limit_bytes: u64) -> Execu
         peak_bytes: None,
         after_bytes: None,
         after_anonymous_bytes: None,
+        files_written: None,
+        leak_findings: Vec::new(),
         error: None,
     }
 }
@@ -230,6 +261,17 @@ fn fill(record: &mut ExecutionsRecord, last: &LastLine) {
     record.peak_bytes = last.memory.peak_bytes;
     record.after_bytes = last.memory.after_bytes;
     record.after_anonymous_bytes = last.memory.after_anonymous_bytes;
+}
+
+/// A search that cannot be trusted makes the measurement one that went wrong.
+fn fill_traces(record: &mut ExecutionsRecord, searched: Searched) {
+    match searched {
+        Ok(traces) => {
+            record.files_written = Some(traces.files_written);
+            record.leak_findings = traces.findings;
+        }
+        Err(why) => record.error = record.error.take().or(Some(why)),
+    }
 }
 
 fn last_line(finished: &Finished) -> Result<LastLine, String> {
@@ -248,6 +290,32 @@ fn last_line(finished: &Finished) -> Result<LastLine, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_behind_is_recorded_and_a_blind_search_is_an_error() {
+        let line = r#"{"schema":3,"scenario":"s","input":"i","configuration":"c","executions":1,"answered":1,
+            "results_persisted":0,"memory_limit_bytes":1}"#;
+        let blank: ExecutionsRecord = serde_json::from_str(line).expect("an older record");
+        assert_eq!((blank.files_written, blank.leak_findings.len()), (None, 0));
+        let mut record = blank.clone();
+        let traces = Traces {
+            files_written: 2,
+            kept_files: None,
+            findings: vec!["a canary in standard error".to_owned()],
+            state_files: Vec::new(),
+        };
+        fill_traces(&mut record, Ok(traces));
+        assert_eq!(
+            (record.files_written, record.leak_findings.len()),
+            (Some(2), 1)
+        );
+        assert_eq!(record.error, None);
+        let mut record = blank;
+        fill_traces(&mut record, Err("blind".to_owned()));
+        assert_eq!(record.files_written, None);
+        fill_traces(&mut record, Err("later".to_owned()));
+        assert_eq!(record.error.as_deref(), Some("blind"));
+    }
 
     #[test]
     fn what_ended_otherwise_or_says_nothing_is_an_error() {

@@ -21,6 +21,7 @@ pub(crate) fn notes(set: &RunSet) -> Vec<String> {
                 over_the_limit(one),
                 above_the_control(one, control_of(set, one)),
                 kept(one),
+                leaked(one),
             ]
             .into_iter()
             .flatten()
@@ -96,6 +97,19 @@ fn kept(one: &ExecutionsRecord) -> Option<String> {
     })
 }
 
+/// What stands in the folders and the log of the process, which are those of no run.
+fn leaked(one: &ExecutionsRecord) -> Option<String> {
+    if !one.leak_findings.is_empty() {
+        let findings: Vec<String> = one.leak_findings.iter().map(|found| plain(found)).collect();
+        return Some(format!("left result content: {}.", findings.join("; ")));
+    }
+    let files = one.files_written.filter(|files| *files > 0)?;
+    Some(format!(
+        "wrote {} in folders where nothing may appear.",
+        counted(files, "file")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +130,8 @@ mod tests {
             peak_bytes: Some(500),
             after_bytes: Some(200),
             after_anonymous_bytes: Some(100),
+            files_written: Some(0),
+            leak_findings: Vec::new(),
             error: None,
         }
     }
@@ -173,6 +189,19 @@ mod tests {
         let mut unknown = record(8, None);
         unknown.after_anonymous_bytes = None;
         assert_eq!(kept(&unknown), None);
+    }
+
+    #[test]
+    fn what_is_left_behind_is_told() {
+        let mut one = record(8, None);
+        assert_eq!(leaked(&one), None);
+        one.files_written = None;
+        assert_eq!(leaked(&one), None, "not searched");
+        one.files_written = Some(1);
+        assert!(leaked(&one).is_some_and(|words| words.contains("wrote 1 file in")));
+        one.leak_findings = vec!["a canary in standard error".to_owned()];
+        let words = leaked(&one).unwrap_or_default();
+        assert_eq!(words, "left result content: a canary in standard error.");
     }
 
     #[test]

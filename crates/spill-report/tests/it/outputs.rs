@@ -65,6 +65,8 @@ fn executions(configuration: &str) -> ExecutionsRecord {
         peak_bytes: Some(40 << 20),
         after_bytes: Some(36 << 20),
         after_anonymous_bytes: Some(27 << 20),
+        files_written: Some(0),
+        leak_findings: Vec::new(),
         error: (configuration == "off").then(|| "it went wrong".to_owned()),
     }
 }

@@ -21,6 +21,8 @@ fn record(input: &str, configuration: &str, executions: u64, peak: u64) -> Execu
         peak_bytes: Some(peak),
         after_bytes: Some(1_000),
         after_anonymous_bytes: Some(100),
+        files_written: Some(0),
+        leak_findings: Vec::new(),
         error: None,
     }
 }

@@ -298,6 +298,8 @@ fn an_acceptance_tells_what_executions_take_of_one_host() {
     for one in &records {
         assert_eq!(one["error"], Value::Null);
         assert_eq!(one["answered"], one["executions"]);
+        assert_eq!(one["files_written"], 0, "its folders were searched");
+        assert_eq!(one["leak_findings"], json!([]));
         assert_eq!(one["memory_limit_bytes"], 2_147_483_648_u64);
         assert!(one["peak_bytes"].as_u64() > Some(0));
         let stores = one["configuration"] == "32KiB";
