@@ -41,7 +41,7 @@ pub(crate) enum Subject {
 impl Subject {
     /// Of the subjects, the one that the tool named so returns; clients may put a prefix before
     /// the name.
-    fn of_tool(name: &str) -> Option<Self> {
+    pub(crate) fn of_tool(name: &str) -> Option<Self> {
         const SUFFIXES: [(&str, Subject); 10] = [
             ("list_changed_files", Subject::List),
             ("list_documents", Subject::List),
