@@ -124,7 +124,8 @@ def pages_of(program, work, processes):
     subprocess.run([program, "report", second, "--run", run], **quiet)
     subprocess.run([program, "compare", first, second, "--out", work / "compare.html"], **quiet)
     # The built-in subject under another name.
-    (work / "other-agent").symlink_to(program)
+    (work / "other-agent").write_text(f'#!/bin/sh\nexec "{program}" step "$@"\n')
+    (work / "other-agent").chmod(0o755)
     accept = [program, "accept", "--quiet", "--stage", "quick", "--seed", "2", "--out", work / "other"]
     subprocess.run([*accept, "--subject", work / "other-agent"], stdout=subprocess.DEVNULL)
     side_by_side = [program, "compare", second, work / "other/latest", "--out", work / "subjects.html"]
