@@ -177,6 +177,16 @@ MUTATIONS = [
         ),
         [(ENGINE + "settings.rs", "DEFAULT_ENABLED: Switch = Switch::On;", "DEFAULT_ENABLED: Switch = Switch::Off;")],
     ),
+    Mutation(
+        "subjects that had other seeds are compared",
+        [("spill-report", "it", "subjects::what_subjects_were_not_given_alike_is_not_compared")],
+        [("crates/spill-report/src/subjects/same.rs", "ours.draws == theirs.draws,", "true,")],
+    ),
+    Mutation(
+        "reads of a masked result are lost",
+        [("spill-mocks", "lib", "seen::tests::what_was_read_before_a_result_was_masked_is_still_seen")],
+        [("crates/spill-mocks/src/seen.rs", "            self.take_earlier_read(reference, seen);\n", "")],
+    ),
 ]
 
 MUTATIONS += [Mutation(f"known fault {name}", tests, changes) for name, tests, changes in mutations_known_faults.FAULTS]

@@ -123,6 +123,13 @@ def pages_of(program, work, processes):
     quiet = {"check": True, "stdout": subprocess.DEVNULL}
     subprocess.run([program, "report", second, "--run", run], **quiet)
     subprocess.run([program, "compare", first, second, "--out", work / "compare.html"], **quiet)
+    # The built-in subject under another name.
+    (work / "other-agent").write_text(f'#!/bin/sh\nexec "{program}" step "$@"\n')
+    (work / "other-agent").chmod(0o755)
+    accept = [program, "accept", "--quiet", "--stage", "quick", "--seed", "2", "--out", work / "other"]
+    subprocess.run([*accept, "--subject", work / "other-agent"], stdout=subprocess.DEVNULL)
+    side_by_side = [program, "compare", second, work / "other/latest", "--out", work / "subjects.html"]
+    subprocess.run(side_by_side, **quiet)
 
     # One acceptance in progress, one that was killed, and a folder that cannot be read.
     (reports / "20200101T000000.000Z-broken").mkdir()
@@ -144,6 +151,7 @@ def pages_of(program, work, processes):
         "report": f"file://{second}/report.html",
         "run": f"file://{second}/run-{run}.html",
         "compare": f"file://{work}/compare.html",
+        "subjects": f"file://{work}/subjects.html",
         "dashboard": url,
         "dashboard, runs": f"{url}runs/{second.name}/runs",
         "dashboard, report": f"{url}runs/{second.name}/",

@@ -26,6 +26,9 @@ const CANARY_STRIDE_BYTES: u64 = 1041;
 pub(crate) struct Filed<'v> {
     pub(crate) saved: &'v SavedFile,
     lines: BTreeMap<u64, &'v str>,
+    /// Lines that were read of it under another path: before the agent put another stub in its place, which has a file
+    /// of its own.
+    earlier: BTreeMap<u64, &'v str>,
     /// How many lines the file has, once that is known.
     total: Option<u64>,
     read_bytes: u64,
@@ -37,6 +40,7 @@ impl<'v> Filed<'v> {
         Self {
             saved,
             lines: BTreeMap::new(),
+            earlier: BTreeMap::new(),
             total: None,
             read_bytes: 0,
             failures: 0,
@@ -62,21 +66,17 @@ impl<'v> Filed<'v> {
         self.failures += u32::from(self.lines.len() == known);
     }
 
+    /// Takes what a read of the file returned that it had before.
+    pub(crate) fn take_earlier(&mut self, call: &Call, answer: &'v str) {
+        let (first, _) = asked_lines(call);
+        self.earlier.extend(FileLines::parse(answer, first).lines);
+    }
+
     /// The visible parts, in order.
     pub(crate) fn parts(&self) -> Vec<(String, Cuts)> {
         let mut parts = self.saved.shown.clone();
-        let mut next = None;
-        for (number, line) in &self.lines {
-            // A result that was saved as JSON has its text in one line.
-            let text = text_line(line).map_or(Cow::Borrowed(*line), Cow::Owned);
-            match parts.last_mut() {
-                Some((part, _)) if next == Some(*number) => part.push_str(&text),
-                Some(_) | None => parts.push((text.into_owned(), Cuts::default())),
-            }
-            if let Some((text, _)) = parts.last_mut() {
-                text.push('\n');
-            }
-            next = Some(number + 1);
+        for lines in [&self.earlier, &self.lines] {
+            add_parts(&mut parts, lines);
         }
         parts
     }
@@ -169,6 +169,23 @@ impl<'v> Filed<'v> {
         }
         let before = line.saturating_mul(self.mean_line());
         line.saturating_add(before / CANARY_STRIDE_BYTES + 1)
+    }
+}
+
+/// Adds lines, those that follow each other in one part.
+fn add_parts(parts: &mut Vec<(String, Cuts)>, lines: &BTreeMap<u64, &str>) {
+    let mut next = None;
+    for (number, line) in lines {
+        // A result that was saved as JSON has its text in one line.
+        let text = text_line(line).map_or(Cow::Borrowed(*line), Cow::Owned);
+        match parts.last_mut() {
+            Some((part, _)) if next == Some(*number) => part.push_str(&text),
+            Some(_) | None => parts.push((text.into_owned(), Cuts::default())),
+        }
+        if let Some((text, _)) = parts.last_mut() {
+            text.push('\n');
+        }
+        next = Some(number + 1);
     }
 }
 

@@ -114,7 +114,7 @@ pub struct NewResult {
     pub reference: Option<String>,
     /// Offset of a slice in the stored text.
     pub offset_bytes: Option<u64>,
-    /// Bytes of the stored text that a preview stands for, or that a slice returned.
+    /// Bytes of the text that a preview stands for or that was cut, or of the stored text that a slice returned.
     pub stored_bytes: Option<u64>,
     /// Whether a read asked for a range; `None` for other calls.
     pub with_range: Option<bool>,

@@ -54,6 +54,7 @@ mod rules;
 mod run;
 mod saved;
 mod seen;
+mod served_size;
 mod slice;
 mod state;
 mod tool_faults;

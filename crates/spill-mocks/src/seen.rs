@@ -41,7 +41,7 @@ pub(crate) enum Subject {
 impl Subject {
     /// Of the subjects, the one that the tool named so returns; clients may put a prefix before
     /// the name.
-    fn of_tool(name: &str) -> Option<Self> {
+    pub(crate) fn of_tool(name: &str) -> Option<Self> {
         const SUFFIXES: [(&str, Subject); 10] = [
             ("list_changed_files", Subject::List),
             ("list_documents", Subject::List),
@@ -266,6 +266,8 @@ pub(crate) struct Seen<'v> {
     pub(crate) entries: Vec<Entry<'v>>,
     by_subject: HashMap<(Subject, &'v str), usize>,
     by_reference: HashMap<&'v str, usize>,
+    /// Entries by the ids of the calls for them.
+    by_call: HashMap<&'v str, usize>,
     /// The smallest length of a read that an error said is allowed.
     pub(crate) cap: Option<u64>,
 }
@@ -277,6 +279,7 @@ impl<'v> Seen<'v> {
             entries: Vec::new(),
             by_subject: HashMap::new(),
             by_reference: HashMap::new(),
+            by_call: HashMap::new(),
             cap: None,
         };
         for call in calls(view) {
@@ -345,6 +348,7 @@ impl<'v> Seen<'v> {
             });
             self.entries.len() - 1
         });
+        self.by_call.insert(&seen.call.id, index);
         let entry = &mut self.entries[index];
         entry.attempts += 1;
         let Some(result) = seen.result else { return };
@@ -374,6 +378,7 @@ impl<'v> Seen<'v> {
             self.cap = Some(self.cap.map_or(cap, |known| known.min(cap)));
         }
         let Some(index) = self.by_reference.get(reference) else {
+            self.take_earlier_read(reference, seen);
             return;
         };
         let entry = &mut self.entries[*index];
@@ -416,6 +421,32 @@ impl<'v> Seen<'v> {
                 stored.hunks.extend_from_slice(result.hunks());
             }
             None => stored.fail(seen.turn, cap),
+        }
+    }
+}
+
+impl<'v> Seen<'v> {
+    /// Takes a read of a file that no message names any more: the agent has put another stub in the place of the one
+    /// that did. What was read stands there all the same, and agents name such files by the call whose result it is.
+    fn take_earlier_read(&mut self, reference: &str, seen: SeenCall<'v>) {
+        /// Shorter ids stand in a path by chance.
+        const ID_BYTES: usize = 12;
+        let Some(result) = seen.result.filter(|result| result.form == Form::Whole) else {
+            return;
+        };
+        let ids = self.by_call.keys().copied();
+        let named = ids.filter(|id| id.len() >= ID_BYTES && reference.contains(id));
+        // The longest, and of equals always the same one.
+        let Some(id) = named.max_by_key(|id| (id.len(), *id)) else {
+            return;
+        };
+        let entry = &mut self.entries[self.by_call[id]];
+        match &mut entry.outcome {
+            Outcome::Filed(filed) => {
+                entry.behind = seen.behind;
+                filed.take_earlier(seen.call, &result.text);
+            }
+            Outcome::Nothing | Outcome::Text(_) | Outcome::Stored(_) => {}
         }
     }
 }
@@ -519,6 +550,51 @@ fn listed_entry(entry: &Value) -> Option<Listed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is visible of a document whose stub was put in the place of another one, and of which `path` was read.
+    fn visible(path: &str) -> Vec<String> {
+        let call = |id: &str, name: &str, arguments: Value| {
+            let function = serde_json::json!({"name": name, "arguments": arguments.to_string()});
+            serde_json::json!({"role": "assistant", "tool_calls": [{"id": id, "function": function}]})
+        };
+        let result = |id: &str, content: &str| serde_json::json!({"role": "tool", "tool_call_id": id, "content": content});
+        let stub = "<tool_output_masked>\nThe start.\n\nFull output available at: /h/stub.txt\n</tool_output_masked>";
+        let messages = [
+            call(
+                "call_0123456789abcdef",
+                "read_document",
+                serde_json::json!({"name": "r.md"}),
+            ),
+            result("call_0123456789abcdef", stub),
+            call(
+                "call_2",
+                "read_file",
+                serde_json::json!({"file_path": path, "start_line": 8, "end_line": 9}),
+            ),
+            result("call_2", "The limit is 200.\nIt is kept.\n"),
+        ];
+        let body = serde_json::json!({"model": "m", "messages": messages, "tools": []});
+        let view = View::parse(body.to_string().as_bytes()).expect("a request");
+        let seen = Seen::new(&view);
+        let entry = seen
+            .entry(Subject::Document, "r.md")
+            .expect("it was asked for");
+        let Outcome::Filed(filed) = &entry.outcome else {
+            panic!("{:?}", entry.outcome);
+        };
+        filed.parts().into_iter().map(|(text, _)| text).collect()
+    }
+
+    /// The path that was read is named by no message any more.
+    #[test]
+    fn what_was_read_before_a_result_was_masked_is_still_seen() {
+        let read = "The limit is 200.\nIt is kept.\n";
+        let named_by_call = "/h/tool-outputs/read_document__call_0123456789abcdef.txt";
+        assert_eq!(visible(named_by_call), [read]);
+        assert_eq!(visible("/h/stub.txt"), [read]);
+        let of_another = "/h/tool-outputs/read_document__call_0123456789abcdee.txt";
+        assert_eq!(visible(of_another), [""; 0]);
+    }
 
     fn check_cap(message: &str, asked: u64, cap: Option<u64>) {
         assert_eq!(named_cap(message, asked), cap, "{message:?}");

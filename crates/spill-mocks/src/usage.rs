@@ -19,6 +19,7 @@ use crate::request::View;
 use crate::result::{Form, ToolText};
 use crate::saved::{FileReader, read_path};
 use crate::seen::{form_of, reference_argument};
+use crate::served_size::served_bytes;
 
 /// Tokens that a message costs beside its texts.
 pub const MESSAGE_TOKENS: u64 = 3;
@@ -157,10 +158,14 @@ pub(crate) fn result_entry(view: &View, index: usize, served: &ServedInput) -> O
     let call = call_of(view, index);
     let form = form_as_served(call, result, served);
     let asked = call.and_then(reference_argument);
+    let form_in_prompt = form_in_prompt(view, call, result, served);
+    // Agents of others do not say how much they saved or cut.
+    let served_bytes = || served_bytes(call.filter(|_| asked.is_none())?, served);
     let (reference, offset_bytes, stored_bytes) = match form {
+        Form::Whole if form_in_prompt == ResultForm::Cut => (None, None, served_bytes()),
         Form::Whole | Form::Error => (asked.map(str::to_owned), None, None),
         Form::Preview(preview) => (Some(preview.reference.clone()), None, Some(preview.size)),
-        Form::Saved(saved) => (Some(saved.path.clone()), None, None),
+        Form::Saved(saved) => (Some(saved.path.clone()), None, served_bytes()),
         Form::Slice(slice) => (
             Some(slice.reference.clone()),
             Some(slice.offset),
@@ -172,7 +177,7 @@ pub(crate) fn result_entry(view: &View, index: usize, served: &ServedInput) -> O
         argument_bytes: call.map_or(0, |call| call.json.len() as u64),
         text_bytes: result.text.len() as u64,
         prompt_bytes: result.content_bytes() as u64,
-        form: form_in_prompt(view, call, result, served),
+        form: form_in_prompt,
         reference,
         offset_bytes,
         stored_bytes,

@@ -89,7 +89,7 @@ pub struct ToolCallRecord {
     pub reference: Option<String>,
     /// Offset of the slice in the stored text, for `slice`.
     pub offset_bytes: Option<u64>,
-    /// Bytes of the stored text that a preview stands for, or that a slice returned.
+    /// Bytes of the text that a preview stands for or that was cut, or of the stored text that a slice returned.
     pub stored_bytes: Option<u64>,
 }
 

@@ -3,10 +3,11 @@ use csv::Writer;
 use crate::folder::RunSet;
 use crate::prices::{Cost, Money, Prices};
 use crate::run::RunRecord;
+use crate::sidecar::SidecarRun;
 use crate::text::{csv_json, csv_text as text};
 
 /// Columns of `runs.csv`, in order; one row per recorded run, in plan order.
-pub const RUN_COLUMNS: [&str; 74] = [
+pub const RUN_COLUMNS: [&str; 77] = [
     "schema",
     "run_id",
     "pair_id",
@@ -60,6 +61,9 @@ pub const RUN_COLUMNS: [&str; 74] = [
     "peak_rss_bytes",
     "sampled_memory_bytes",
     "memory_check",
+    "sidecar_peak_rss_bytes",
+    "sidecar_cpu_ms",
+    "sidecar_log_bytes",
     "body_bytes",
     "facts_expected",
     "facts_found",
@@ -84,18 +88,24 @@ pub const RUN_COLUMNS: [&str; 74] = [
 ];
 
 /// Columns that are measured, not decided by the seed; all others are equal for equal seeds.
-pub const MEASURED_COLUMNS: [&str; 5] = [
+pub const MEASURED_COLUMNS: [&str; 8] = [
     "duration_ms",
     "process_ms",
     "cpu_ms",
     "peak_rss_bytes",
     "sampled_memory_bytes",
+    "sidecar_peak_rss_bytes",
+    "sidecar_cpu_ms",
+    "sidecar_log_bytes",
 ];
 
 /// Columns whose cells may be empty in a run that succeeded.
-pub const OPTIONAL_COLUMNS: [&str; 23] = [
+pub const OPTIONAL_COLUMNS: [&str; 26] = [
     "sampled_memory_bytes",
     "memory_check",
+    "sidecar_peak_rss_bytes",
+    "sidecar_cpu_ms",
+    "sidecar_log_bytes",
     "kept_files",
     "threshold_bytes",
     "preview_share",
@@ -123,7 +133,8 @@ pub const OPTIONAL_COLUMNS: [&str; 23] = [
 ///
 /// `persisted_by_tool` and `effective_settings` are compact JSON, `missed_facts` is a list of ids
 /// with spaces between, `state_files` and `leak_findings` are numbers of entries. Costs are exact decimals in
-/// `currency`, empty without a price table. A text
+/// `currency`, empty without a price table. Those of sidecars are sums over the run's, empty where it has none, or one of
+/// them was not measured. A text
 /// cell that a spreadsheet would take for a formula gets an apostrophe in front, and none is longer than
 /// readers take.
 #[must_use]
@@ -199,6 +210,9 @@ fn cells(run: &RunRecord, prices: Option<&Prices>) -> [String; RUN_COLUMNS.len()
         some(run.peak_rss_bytes.as_ref()),
         some(run.sampled_memory_bytes.as_ref()),
         run.memory_check.as_deref().map(text).unwrap_or_default(),
+        some(of_sidecars(run, |one| one.peak_rss_bytes).as_ref()),
+        millis(of_sidecars(run, |one| one.cpu_ms)),
+        some(of_sidecars(run, |one| one.log_bytes).as_ref()),
         some(run.body_bytes.as_ref()),
         some(run.facts_expected.as_ref()),
         some(run.facts_found.as_ref()),
@@ -244,6 +258,16 @@ fn money(run: &RunRecord, prices: Option<&Prices>) -> [String; 6] {
         amount(|cost| cost.output),
         amount(Cost::total),
     ]
+}
+
+/// The sum over the run's sidecars; `None` where there is none, or one does not tell.
+fn of_sidecars<T: std::iter::Sum>(
+    run: &RunRecord,
+    pick: fn(&SidecarRun) -> Option<T>,
+) -> Option<T> {
+    let told: Option<Vec<T>> = run.sidecars.iter().map(pick).collect();
+    let told = told.filter(|values| !values.is_empty())?;
+    Some(told.into_iter().sum())
 }
 
 fn some<T: ToString>(value: Option<&T>) -> String {

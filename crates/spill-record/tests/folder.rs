@@ -12,7 +12,7 @@ use spill_record::{
     Blessing, CallRecord, Class, ConfigurationRecord, ConfigurationRole, ContextBytes, EndReason,
     FolderError, FolderKind, Host, LiveFolder, MEASURED_COLUMNS, Manifest, Mode, Outcome,
     PlanRecord, PlannedRun, PromptTokens, RUN_COLUMNS, RulesRecord, RunFolder, RunRecord, SCHEMA,
-    Stage, Versions, runs_csv,
+    SidecarRun, Stage, Versions, runs_csv,
 };
 
 fn planned(run_id: &str) -> PlannedRun {
@@ -373,6 +373,41 @@ fn csv_has_a_row_per_run_and_empty_cells_for_missing_values() {
     assert_eq!(reader.headers().unwrap().len(), RUN_COLUMNS.len());
     assert_eq!(reader.records().count(), 2);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn csv_has_sums_over_sidecars_where_each_was_measured() {
+    let sidecar = |peak: Option<u64>, cpu: Option<f64>, log: Option<u64>| SidecarRun {
+        name: "proxy".to_owned(),
+        peak_rss_bytes: peak,
+        cpu_ms: cpu,
+        log_bytes: log,
+        files_written: Some(0),
+        state_files: Some(0),
+        state_bytes: Some(0),
+        leak_findings: Vec::new(),
+    };
+    let check = |sidecars: &[SidecarRun], expected: [&str; 3]| {
+        let reports = tempfile::tempdir().unwrap();
+        let mut one = run("a");
+        one.sidecars = sidecars.to_vec();
+        let set = RunFolder::read(&folder_with(reports.path(), &[one])).unwrap();
+        let text = runs_csv(&set);
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().unwrap().clone();
+        let row = reader.records().next().unwrap().unwrap();
+        let cells = ["peak_rss_bytes", "cpu_ms", "log_bytes"].map(|name| {
+            let name = format!("sidecar_{name}");
+            &row[header.iter().position(|column| column == name).unwrap()]
+        });
+        assert_eq!(cells, expected);
+    };
+    let whole = || sidecar(Some(1_000), Some(2.5), Some(0));
+    check(&[], ["", "", ""]);
+    check(&[whole()], ["1000", "2.500", "0"]);
+    let other = sidecar(Some(24), Some(0.25), Some(7));
+    check(&[whole(), other], ["1024", "2.750", "7"]);
+    check(&[whole(), sidecar(None, None, Some(1))], ["", "", "1"]);
 }
 
 /// Known fault 131: gatling/gatling #4500.

@@ -12,7 +12,7 @@ pub const STYLE: &str = include_str!("templates/report.css");
 /// Sorts and filters tables; a page without it shows the same.
 const SCRIPT: &str = include_str!("templates/tables.js");
 
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("parts.html", include_str!("templates/parts.html")),
     ("head.html", include_str!("templates/head.html")),
     ("foot.html", include_str!("templates/foot.html")),
@@ -21,6 +21,7 @@ const TEMPLATES: [(&str, &str); 8] = [
     ("sweep.html", include_str!("templates/sweep.html")),
     ("replay.html", include_str!("templates/replay.html")),
     ("compare.html", include_str!("templates/compare.html")),
+    ("subjects.html", include_str!("templates/subjects.html")),
 ];
 
 /// One of the templates, filled; `page` has a `title` among its fields.

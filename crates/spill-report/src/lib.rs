@@ -8,8 +8,8 @@
 //! The data flow is records → cells ([`summary_csv`](Rendered::summary_csv)) → charts and view →
 //! the HTML template. Of the calls it takes what it shows, one call at a time ([`Calls`]), so that a
 //! large folder is never held whole. [`run_page()`] shows one run, [`compare()`] two folders,
-//! [`render_replay()`] a replay of recorded transcripts, [`sweep()`] the curves of a sweep. [`Event`] is
-//! what a running acceptance tells programs. For CI, the verdict alone gives JUnit, Markdown, SARIF and
+//! [`subjects()`] several subjects side by side, [`render_replay()`] a replay of recorded transcripts, [`sweep()`] the
+//! curves of a sweep. [`Event`] is what a running acceptance tells programs. For CI, the verdict alone gives JUnit, Markdown, SARIF and
 //! GitHub's commands.
 //! Text from outside is escaped by the template in HTML, neutralised in CSV, and escaped by one
 //! function in each of the others.
@@ -65,6 +65,7 @@ mod compare;
 mod render;
 mod replay;
 mod run_page;
+mod subjects;
 mod sweep_page;
 
 pub use calls::Calls;
@@ -80,5 +81,6 @@ pub use run_page::run_page;
 pub use sheet::{RULES_COLUMNS, SUMMARY_COLUMNS, SUMMARY_MEASURED_COLUMNS};
 pub use since::Baseline;
 pub use standing::{RuleStanding, Standing, standings};
+pub use subjects::{LargestResults, NotComparable, SubjectRuns, SubjectsRendered, subjects};
 pub use summary::SUMMARY_LIMIT_BYTES;
 pub use sweep_page::{SweepRendered, sweep};

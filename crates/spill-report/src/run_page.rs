@@ -4,6 +4,8 @@ use spill_verdict::{grouped, percent, plain};
 
 use crate::figures::{NOTHING, memory_words};
 use crate::html::html;
+use crate::sidecars::sidecars_of;
+use crate::table::Table;
 use crate::timeline::{Timeline, timeline};
 use crate::timelines::run_words;
 
@@ -24,6 +26,7 @@ struct RunPage {
     /// The configurations of the pair; the first is this run's.
     arms: Vec<String>,
     figures: Vec<Figure>,
+    sidecars: Option<Table>,
     missed: Vec<String>,
     identity: Vec<(&'static str, String)>,
     timeline: Option<Timeline>,
@@ -62,6 +65,7 @@ pub fn run_page(set: &RunSet, calls: &[CallRecord], run_id: &str) -> Option<Stri
             remarks: remarks(run),
             arms: arms.iter().map(|arm| plain(&arm.configuration)).collect(),
             figures: figures(&arms),
+            sidecars: sidecars_of(run),
             missed: missed.map(|id| plain(id)).collect(),
             identity: identity(set, run),
             calls: grouped(calls.len() as u64),

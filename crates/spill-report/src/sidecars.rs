@@ -1,6 +1,6 @@
 //! What stood between subject and servers, by configuration.
 
-use spill_record::{ConfigurationRecord, RunSet, SidecarRecord, SidecarRun};
+use spill_record::{ConfigurationRecord, RunRecord, RunSet, SidecarRecord, SidecarRun};
 use spill_verdict::{counted_records, grouped, median, plain};
 
 use crate::figures::{NOTHING, mebibytes};
@@ -18,18 +18,46 @@ pub(crate) fn sidecars(set: &RunSet) -> Option<Table> {
             "sidecar-table",
             "Medians of the runs, files and leaks of all of them",
             &["configuration", "sidecar", "before"],
-            &[
-                "runs",
-                "peak memory",
-                "processor time",
-                "printed",
-                "state",
-                "files written",
-                "leak findings",
-            ],
+            &[&["runs"], &FIGURES[..]].concat(),
             rows,
         )
     })
+}
+
+/// What is measured of a sidecar.
+const FIGURES: [&str; 6] = [
+    "peak memory",
+    "processor time",
+    "printed",
+    "state",
+    "files written",
+    "leak findings",
+];
+
+/// The sidecars of one run; `None` where it has none.
+pub(crate) fn sidecars_of(run: &RunRecord) -> Option<Table> {
+    let rows: Vec<Vec<String>> = run.sidecars.iter().map(row_of).collect();
+    (!rows.is_empty()).then(|| {
+        let caption = "What stood between the subject and the servers";
+        Table::new("sidecar-table", caption, &["sidecar"], &FIGURES, rows)
+    })
+}
+
+fn row_of(run: &SidecarRun) -> Vec<String> {
+    let told = |value: Option<f64>, shown: fn(f64) -> String| {
+        value.map_or_else(|| NOTHING.to_owned(), shown)
+    };
+    let size = |value: Option<u64>| value.map(|bytes| bytes as f64);
+    vec![
+        plain(&run.name),
+        told(size(run.peak_rss_bytes), mebibytes),
+        told(run.cpu_ms, millis),
+        told(size(run.log_bytes), bytes),
+        told(size(run.state_bytes), bytes),
+        run.files_written
+            .map_or_else(|| NOTHING.to_owned(), grouped),
+        grouped(run.leak_findings.len() as u64),
+    ]
 }
 
 fn row(set: &RunSet, configuration: &ConfigurationRecord, sidecar: &SidecarRecord) -> Vec<String> {
@@ -59,12 +87,16 @@ fn row(set: &RunSet, configuration: &ConfigurationRecord, sidecar: &SidecarRecor
             |run| run.peak_rss_bytes.map(|bytes| bytes as f64),
             mebibytes,
         ),
-        middle(|run| run.cpu_ms, |time| format!("{time:.0} ms")),
+        middle(|run| run.cpu_ms, millis),
         middle(|run| run.log_bytes.map(|bytes| bytes as f64), bytes),
         middle(|run| run.state_bytes.map(|bytes| bytes as f64), bytes),
         files.map_or_else(|| NOTHING.to_owned(), grouped),
         grouped(leaks as u64),
     ]
+}
+
+fn millis(time: f64) -> String {
+    format!("{time:.0} ms")
 }
 
 fn bytes(bytes: f64) -> String {

@@ -39,8 +39,11 @@ Example: spillgate accept --scenario my.toml --llm openai:https://api.openai.com
     /// Render a run folder's reports again, or the page of one run
     #[command(after_help = "Example: spillgate report reports/latest --run 9bfa0366")]
     Report(ReportArgs),
-    /// Render two run folders side by side and print what differs
-    #[command(after_help = "Example: spillgate compare reports/baseline reports/latest")]
+    /// Render run folders side by side: what differs between two of one subject, or what several subjects made of it
+    #[command(
+        after_help = "Example: spillgate compare reports/baseline reports/latest\n\
+Example: spillgate compare agents/built-in/latest agents/codex/latest --csv agents.csv"
+    )]
     Compare(CompareArgs),
     /// Show what recorded transcripts would have sent under other thresholds
     #[command(
@@ -290,16 +293,17 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The first run folder, such as reports/baseline, or its URL
-    #[arg(value_name = "A")]
-    pub(crate) a: PathBuf,
-    /// The second run folder, such as reports/latest, or its URL
-    #[arg(value_name = "B")]
-    pub(crate) b: PathBuf,
+    /// Run folders, such as reports/baseline and reports/latest, or their URLs: two of one subject, or folders of
+    /// several subjects that had the same inputs
+    #[arg(value_name = "DIR|URL", required = true, num_args = 2..)]
+    pub(crate) folders: Vec<PathBuf>,
     /// Where the page goes
     #[arg(long, value_name = "FILE", default_value = "compare.html")]
     pub(crate) out: PathBuf,
-    /// Print what differs as JSON
+    /// Write the figures of several subjects there, a row for each input, subject and configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Print what differs, or the figures, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -362,7 +362,7 @@ async fn a_result_that_an_agent_saved_is_read_with_the_agents_own_tool() {
                 .iter()
                 .map(|(_, name, _)| match name.as_str() {
                     "list_changed_files" => {
-                        r#"[{"path":"a.rs","diff_is_whole":true,"diff_bytes":90000,"file_bytes":60}]"#
+                        r#"[{"path":"src/a.rs","diff_is_whole":true,"diff_bytes":90000,"file_bytes":60}]"#
                     }
                     "read_diff" => {
                         "Error: result (90,000 characters) exceeds maximum allowed tokens. Output has been saved to /h/t.txt.\nFormat: Plain text"
@@ -385,6 +385,11 @@ async fn a_result_that_an_agent_saved_is_read_with_the_agents_own_tool() {
             .map(|result| result.form)
             .collect();
         assert_eq!(forms[..2], [ResultForm::Inline, expected]);
+        let results = journal.llm.iter().flat_map(|call| &call.new_results);
+        let sizes: Vec<Option<u64>> = results.map(|result| result.stored_bytes).collect();
+        let served = run("r1").served;
+        let diff = served.diff("src/a.rs").expect("its diff");
+        assert_eq!(sizes[..2], [None, Some(diff.len() as u64)]);
         assert_eq!(forms.contains(&ResultForm::Slice), offers_reader);
     }
 }

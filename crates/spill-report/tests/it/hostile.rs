@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::everywhere::{KINDS, bad, everywhere, replaced, skeleton, spoiled};
 use crate::html::attribute;
-use crate::outputs::{HARMLESS, case, each_kind};
+use crate::outputs::{HARMLESS, case, each_kind, side_by_side};
 
 #[test]
 fn texts_are_everywhere_in_the_records() {
@@ -221,7 +221,7 @@ fn a_terminal_of_80_columns_shows_it() {
     each_kind(|kind, outputs| {
         for (what, text) in &outputs.terminal {
             assert_eq!(bad(text), None, "{kind} in {what}");
-            let is_table = matches!(*what, "rules" | "costs");
+            let is_table = matches!(*what, "rules" | "costs" | "subjects");
             for line in text.lines().filter(|_| is_table) {
                 assert!(
                     line.width() <= 80,
@@ -287,6 +287,7 @@ fn check_bounds(set: &RunSet, run_id: &str) {
     let other = case();
     let page = run_page(set, &[], run_id).expect("the run has a page");
     let money = terminal_money(set).expect("there are prices");
+    let several = side_by_side(set);
     for (what, text, most) in [
         ("report.html", &files.report_html, 1_000_000),
         ("run page", &page, 100_000),
@@ -295,6 +296,9 @@ fn check_bounds(set: &RunSet, run_id: &str) {
             &compare((set, &verdict), (&other, &judge(&other))),
             1_000_000,
         ),
+        ("subjects.html", &several.html, 1_000_000),
+        ("subjects.csv", &several.csv, 100_000),
+        ("subjects", &several.table, 50_000),
         ("summary.csv", &files.summary_csv, 100_000),
         ("rules.csv", &files.rules_csv, 200_000),
         ("junit.xml", &files.junit_xml, 200_000),

@@ -18,3 +18,4 @@ mod replay;
 #[path = "../../../spill-verdict/tests/it/replay_builder.rs"]
 mod replay_builder;
 mod run_pages;
+mod subjects;

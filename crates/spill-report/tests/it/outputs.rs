@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use spill_record::{Blessing, CallRecord, ExecutionsRecord, RunRecord, RunSet, SCHEMA, runs_csv};
 use spill_report::{
-    Baseline, Context, Event, Pace, compare, github_annotations, github_outputs, render, run_page,
-    terminal_money,
+    Baseline, Context, Event, Pace, SubjectRuns, SubjectsRendered, compare, github_annotations,
+    github_outputs, render, run_page, subjects, terminal_money,
 };
 use spill_verdict::{Verdict, judge, terminal_table};
 
@@ -13,6 +13,7 @@ use crate::builder::{Case, exhaust};
 use crate::calls::{NAMES, all_calls};
 use crate::everywhere::{KINDS, everywhere, spoiled};
 use crate::money;
+use crate::subjects::{largest, of_subject};
 
 /// A case that fills every output: a broken rule, leaks, a harness failure, tools, state files, prices.
 pub(crate) fn case() -> RunSet {
@@ -138,6 +139,7 @@ fn outputs(text: &str) -> Outputs {
     );
     let run = &set.runs[7];
     let other = (&baseline.set, &baseline.verdict);
+    let several = side_by_side(&set);
     let pace = Pace {
         done: 1,
         planned: 60,
@@ -165,11 +167,13 @@ fn outputs(text: &str) -> Outputs {
                 run_page(&set, &calls, &run.run_id).expect("the run has a page"),
             ),
             ("compare.html", compare((&set, &verdict), other)),
+            ("subjects.html", several.html),
         ],
         tables: vec![
             ("runs.csv", runs_csv(&set)),
             ("summary.csv", files.summary_csv),
             ("rules.csv", files.rules_csv),
+            ("subjects.csv", several.csv),
         ],
         junit: files.junit_xml,
         summary: files.summary_md,
@@ -178,6 +182,7 @@ fn outputs(text: &str) -> Outputs {
             ("run event", Event::of_run(run, pace).line()),
             ("rules event", rules.line()),
             ("failed event", failed.line()),
+            ("subjects", one_line(&several.json)),
         ],
         commands: github_annotations(&verdict),
         outputs: github_outputs(&verdict, &format!("reports/{text}/report.html")),
@@ -186,9 +191,26 @@ fn outputs(text: &str) -> Outputs {
             ("rules", terminal_table(&verdict)),
             ("costs", terminal_money(&set).expect("there are prices")),
             ("standing", standing.join("\n")),
+            ("subjects", several.table),
         ],
         verdict,
     }
+}
+
+/// The subject of a folder beside another one.
+pub(crate) fn side_by_side(set: &RunSet) -> SubjectsRendered {
+    let name = format!("{}-other", set.manifest.subject);
+    let mut other = of_subject(set, &name);
+    other.runs.iter_mut().take(9).for_each(crate::builder::fail);
+    let calls = [largest(set, false), largest(&other, true)];
+    let runs = [(set, &calls[0]), (&other, &calls[1])];
+    subjects(&runs.map(|(set, largest)| SubjectRuns { set, largest })).expect("they had the same")
+}
+
+/// JSON as the program prints it, on one line.
+fn one_line(json: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(json).expect("it is JSON");
+    spill_record::harmless_json(&value.to_string())
 }
 
 pub(crate) static HARMLESS: LazyLock<Outputs> = LazyLock::new(|| outputs("harmless-"));

@@ -1,3 +1,4 @@
+use spill_record::{RunSet, SidecarRun};
 use spill_report::run_page;
 
 use crate::builder::Case;
@@ -15,6 +16,29 @@ fn the_page_of_a_run() {
     let html = run_page(&set, &all_calls(&set, &NAMES), &run.run_id).expect("the run has a page");
     needs_nothing(&html);
     insta::assert_snapshot!("run_page", text(&html));
+}
+
+#[test]
+fn the_page_of_a_run_has_what_was_measured_of_its_sidecars() {
+    let bare = Case::full().set;
+    let id = bare.runs[0].run_id.clone();
+    let page = |set: &RunSet| run_page(set, &[], &id).expect("the run has a page");
+    assert!(!page(&bare).contains("idecar"));
+    let mut set = bare;
+    set.runs[0].sidecars = vec![SidecarRun {
+        name: "proxy <b>".to_owned(),
+        peak_rss_bytes: Some(3 << 20),
+        cpu_ms: None,
+        log_bytes: Some(7),
+        files_written: Some(0),
+        state_files: Some(1),
+        state_bytes: Some(12),
+        leak_findings: vec!["content in a file".to_owned()],
+    }];
+    let html = page(&set);
+    needs_nothing(&html);
+    let row = "| proxy &lt;b&gt; | 3.0 MiB | n&#x2f;a | 7 B | 12 B | 0 | 1 |";
+    assert!(text(&html).contains(row), "{}", text(&html));
 }
 
 #[test]

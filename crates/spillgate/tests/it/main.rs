@@ -27,6 +27,7 @@ mod replay_damaged;
 mod s3;
 mod schemas;
 mod shards;
+mod side_by_side;
 mod sidecars;
 mod step_settings;
 mod stores;

@@ -115,6 +115,14 @@ fn a_relay_changes_no_counted_figure_and_is_measured() {
     }
     let page = fs::read_to_string(relayed.path().join("reports/latest/report.html")).unwrap();
     assert!(page.contains("sidecar-table"));
+    let table = rows(&relayed.path().join("reports/latest/runs.csv"));
+    for row in &table {
+        let has_sidecars = row["configuration"] == RELAYED;
+        for column in ["peak_rss_bytes", "cpu_ms", "log_bytes"] {
+            let cell = &row[&format!("sidecar_{column}")];
+            assert_eq!(cell.is_empty(), !has_sidecars, "{column}: {cell}");
+        }
+    }
     let page = fs::read_to_string(plain.path().join("reports/latest/report.html")).unwrap();
     assert!(!page.contains("sidecar-table"));
 }

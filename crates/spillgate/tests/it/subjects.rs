@@ -9,7 +9,7 @@ use crate::program::{Row, Said, accept, folder, repository, rows, scenario_with,
 use crate::sidecars::sidecar;
 
 /// The subject file of `tests/data/agent.py`; `how` and `answer` are told to it.
-fn subject(folder: &Path, how: &str, answer: &str) -> String {
+pub(crate) fn subject(folder: &Path, how: &str, answer: &str) -> String {
     let agent = repository().join("crates/spillgate/tests/data/agent.py");
     let text = format!(
         r#"
@@ -49,7 +49,7 @@ env = {{ LIMIT = "7" }}
     path.to_string_lossy().into_owned()
 }
 
-const STDOUT: &str = r#"{ from = "stdout" }"#;
+pub(crate) const STDOUT: &str = r#"{ from = "stdout" }"#;
 
 /// Reviews the small input with the agent, once under each configuration.
 fn review(folder: &Path, how: &str, answer: &str) -> (Said, Vec<Row>) {
