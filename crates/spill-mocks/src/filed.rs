@@ -9,7 +9,7 @@ use spill_scenario::{ModelSpec, Profile, is_canary};
 use crate::conversation::Call;
 use crate::result::{Hunk, hunks_in};
 use crate::rules::Cuts;
-use crate::saved::{FileLines, SavedFile, asked_lines, text_line};
+use crate::saved::{FileLines, FileReader, SavedFile, asked_lines, insisting, text_line};
 use crate::seen::Subject;
 
 /// Reads that may fail for one file before it is given up.
@@ -33,6 +33,8 @@ pub(crate) struct Filed<'v> {
     total: Option<u64>,
     read_bytes: u64,
     failures: u32,
+    /// The argument with which a read that was refused for its size is granted, where the refusal named one.
+    insists: Option<&'static str>,
 }
 
 impl<'v> Filed<'v> {
@@ -44,6 +46,7 @@ impl<'v> Filed<'v> {
             total: None,
             read_bytes: 0,
             failures: 0,
+            insists: None,
         }
     }
 
@@ -64,6 +67,17 @@ impl<'v> Filed<'v> {
             }
         }
         self.failures += u32::from(self.lines.len() == known);
+    }
+
+    /// Takes a read's refusal.
+    pub(crate) fn refuse(&mut self, call: &Call, refusal: &str) {
+        self.insists = insisting(refusal).or(self.insists);
+        self.take(call, None);
+    }
+
+    /// Name and arguments of the call that reads `lines` with the agent's own tool.
+    pub(crate) fn call(&self, reader: &FileReader<'_>, lines: &Range<u64>) -> (String, String) {
+        reader.call(&self.saved.path, lines, self.insists)
     }
 
     /// Takes what a read of the file returned that it had before.
@@ -198,6 +212,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::conversation::OfferedTool;
     use crate::testing::spec;
 
     fn saved() -> SavedFile {
@@ -252,6 +267,26 @@ mod tests {
             filed.wanted(Subject::List, &[], Profile::Selective, &spec()),
             []
         );
+    }
+
+    /// Claude Code's words; other refusals name no way.
+    #[test]
+    fn a_file_that_is_too_large_is_read_the_way_the_refusal_names() {
+        let saved = Box::leak(Box::new(saved()));
+        let mut filed = Filed::new(saved);
+        let parameters = json!({"properties": {"file_path": {}, "offset": {}, "limit": {}}});
+        let tools = [OfferedTool::new("Read".to_owned(), parameters)];
+        let reader = FileReader::of(&tools).expect("it reads files");
+        let asked = |filed: &Filed<'_>| filed.call(&reader, &(1..3)).1;
+        let plain = r#"{"file_path":"/a","offset":1,"limit":2}"#;
+        assert_eq!(asked(&filed), plain);
+        let call = Call::written(String::new(), "Read".to_owned(), plain.to_owned());
+        filed.refuse(&call, "No such file");
+        assert_eq!(asked(&filed), plain);
+        let refusal = "File content (100042 tokens) exceeds maximum allowed tokens (25000). To read it anyway, call Read again with allow_large: true";
+        filed.refuse(&call, refusal);
+        let insisting = r#"{"file_path":"/a","offset":1,"limit":2,"allow_large":true}"#;
+        assert_eq!(asked(&filed), insisting);
     }
 
     #[test]

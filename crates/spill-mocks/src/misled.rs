@@ -89,7 +89,7 @@ impl Model {
             }
             (Some((kind, reader)), _, _) => reader.call(&made_up(kind), 0, 100),
             (None, _, _) => match FileReader::of(offered) {
-                Some(reader) => reader.call(&format!("/{NO_SUCH_NAME}"), &(1..2)),
+                Some(reader) => reader.call(&format!("/{NO_SUCH_NAME}"), &(1..2), None),
                 None => self.read_of_nothing(view)?,
             },
         };

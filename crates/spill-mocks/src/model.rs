@@ -289,7 +289,7 @@ impl Model {
             {
                 let wanted = filed.wanted(subject, &hunks(), self.profile, &self.spec);
                 let lines = wanted.iter().take(width.saturating_sub(asks.len()));
-                asks.extend(lines.map(|lines| reader.call(&filed.saved.path, lines)));
+                asks.extend(lines.map(|lines| filed.call(&reader, lines)));
             }
             let Some(stored) = stored(seen, subject, name) else {
                 continue;

@@ -175,8 +175,13 @@ impl<'v> FileReader<'v> {
         })
     }
 
-    /// Name and arguments of a call that reads `lines`.
-    pub(crate) fn call(&self, path: &str, lines: &std::ops::Range<u64>) -> (String, String) {
+    /// Name and arguments of a call that reads `lines`, with a further argument that is set where one is given.
+    pub(crate) fn call(
+        &self,
+        path: &str,
+        lines: &std::ops::Range<u64>,
+        also: Option<&str>,
+    ) -> (String, String) {
         let mut arguments = serde_json::json!({ self.path: path });
         match self.by {
             Lines::Counted => {
@@ -188,8 +193,17 @@ impl<'v> FileReader<'v> {
                 arguments["end_line"] = (lines.end - 1).into();
             }
         }
+        if let Some(also) = also {
+            arguments[also] = true.into();
+        }
         (self.name.to_owned(), arguments.to_string())
     }
+}
+
+/// The argument that a read refused for the file's size says would have it granted: Claude Code's `allow_large`.
+pub(crate) fn insisting(refusal: &str) -> Option<&'static str> {
+    const ARGUMENT: &str = "allow_large";
+    refusal.contains("allow_large: true").then_some(ARGUMENT)
 }
 
 /// The file that a call of such a tool reads; a tool of a transcript reads none.
@@ -373,7 +387,7 @@ mod tests {
         ];
         let reader = FileReader::of(&offered).expect("a reader");
         assert_eq!(
-            reader.call("/a", &(5..8)),
+            reader.call("/a", &(5..8), None),
             (
                 "Read".to_owned(),
                 r#"{"file_path":"/a","offset":5,"limit":3}"#.to_owned()
@@ -381,7 +395,7 @@ mod tests {
         );
         let offered = [tool("read_file", &["file_path", "start_line", "end_line"])];
         let reader = FileReader::of(&offered).expect("a reader");
-        let (_, arguments) = reader.call("/a", &(5..8));
+        let (_, arguments) = reader.call("/a", &(5..8), None);
         assert_eq!(
             arguments,
             r#"{"file_path":"/a","start_line":5,"end_line":7}"#

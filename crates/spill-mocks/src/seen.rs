@@ -388,8 +388,12 @@ impl<'v> Seen<'v> {
         let stored = match &mut entry.outcome {
             Outcome::Stored(stored) => stored,
             Outcome::Filed(filed) => {
-                let answer = seen.result.filter(|result| result.form != Form::Error);
-                filed.take(seen.call, answer.map(|result| &*result.text));
+                match seen.result {
+                    Some(result) if result.form == Form::Error => {
+                        filed.refuse(seen.call, &result.text);
+                    }
+                    answer => filed.take(seen.call, answer.map(|result| &*result.text)),
+                }
                 return;
             }
             Outcome::Nothing | Outcome::Text(_) => return,
