@@ -141,12 +141,12 @@ pub(super) fn became(row: &Row) -> String {
     if became.reads.is_some_and(|reads| reads > 0.0) {
         let bytes = count(became.read_bytes);
         words = format!(
-            "{words}; read back in {}: {bytes} bytes",
+            "{words}; read back: {bytes} bytes in {}",
             count(became.reads)
         );
     }
     if became.failed_reads.is_some_and(|reads| reads > 0.0) {
-        words = format!("{words}; {} reads failed", count(became.failed_reads));
+        words = format!("{words}; failed reads: {}", count(became.failed_reads));
     }
     words
 }
