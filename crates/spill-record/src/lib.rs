@@ -23,6 +23,7 @@ mod hash;
 mod live;
 mod manifest;
 mod merge;
+mod merge_spending;
 mod prices;
 mod prices_file;
 mod replay;

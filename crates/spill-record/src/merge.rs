@@ -1,6 +1,6 @@
 //! Joins the folders of a plan's shards into the folder of the whole.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::call::CallRecord;
@@ -8,9 +8,9 @@ use crate::error::FolderError;
 use crate::files::io_error;
 use crate::folder::{RunFolder, RunSet};
 use crate::live::LiveFolder;
-use crate::manifest::{Manifest, Mode};
+use crate::manifest::Manifest;
+use crate::merge_spending::spending;
 use crate::run::{Outcome, RunRecord};
-use crate::spending::{ShardSpending, Spending};
 
 /// Run ids that a message names at most.
 const NAMED: usize = 3;
@@ -158,7 +158,8 @@ pub fn merge(folders: &[PathBuf], reports: &Path) -> Result<Merged, MergeError> 
         })?;
     }
     let manifest = joined_manifest(&parts);
-    let spending = spending(&parts, &mut notes)?;
+    let all = parts.iter().map(|part| (part.path.as_path(), &part.set));
+    let spending = spending(all, &mut notes)?;
     let path = reports.join(&manifest.acceptance_id);
     if path.exists() {
         return Err(MergeError::There { path });
@@ -240,44 +241,6 @@ fn joined_manifest(parts: &[Part]) -> Manifest {
     manifest.shard = None;
     manifest.acceptance_id = format!("{}-merged", manifest.acceptance_id);
     manifest.sealed()
-}
-
-/// What all parts spent at a real endpoint. Every folder counts, also one whose records another one has as well: its requests
-/// were paid for. A copy of a folder counts once.
-fn spending(parts: &[Part], notes: &mut Vec<String>) -> Result<Option<Spending>, FolderError> {
-    let mut spent: BTreeMap<(u32, &str), (ShardSpending, Spending)> = BTreeMap::new();
-    for part in parts {
-        let manifest = &part.set.manifest;
-        match manifest.mode {
-            Mode::Simulated => return Ok(None),
-            Mode::Live => {}
-        }
-        let told = part.set.spending.is_some();
-        if !told {
-            notes.push(format!(
-                "{}: no spending.json; what it spent is the sum of its calls, and its cap is not known",
-                part.path.display()
-            ));
-        }
-        let sum = RunFolder::spent(&part.path)?;
-        let shard = manifest.shard.expect("parts are shards");
-        let line = ShardSpending {
-            acceptance_id: manifest.acceptance_id.clone(),
-            shard,
-            told,
-            limit_tokens: sum.limit_tokens,
-            limit_money: sum.limit_money.clone(),
-            counted_tokens: sum.counted_tokens(),
-            money: sum.money.clone(),
-        };
-        let key = (shard.number, manifest.acceptance_id.as_str());
-        let copy = spent.get(&key).map(|(line, _)| line.counted_tokens);
-        if copy.is_none_or(|known| known < line.counted_tokens) {
-            spent.insert(key, (line, sum));
-        }
-    }
-    let parts: Vec<_> = spent.into_values().collect();
-    Ok(Some(Spending::sum(&parts)))
 }
 
 /// Whether two folders are parts of one acceptance.

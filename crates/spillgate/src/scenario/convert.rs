@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::ensure;
 use serde_json::{Map, Value};
-use spill_engine::serialised_size;
 use spill_scenario::defaults::{
     ITERATION_LIMIT, MAX_DOCUMENT_BYTES, MAX_RECORDED_BYTES, MAX_RECORDED_CALLS,
 };
@@ -14,9 +13,9 @@ use spill_scenario::{
     recorded_facts, recorded_key, recorded_tool_name,
 };
 use spill_traces::{BoundaryKind, Completeness, Origin, Piece, Role, ToolResult, Transcript};
-use spill_verdict::{grouped, threshold_words};
 
 use super::find::Found;
+use super::unproven::{below_words, candidates_below};
 
 /// Bytes of task and system message at most, each.
 const SAID_BYTES: usize = 200 * 1024;
@@ -101,30 +100,6 @@ pub(crate) fn recording(found: &Found, name: &str, calls_file: &str) -> anyhow::
         scenario,
         calls,
     })
-}
-
-/// Bytes of the largest result as candidates measure it.
-fn largest(calls: &[RecordedCall]) -> u64 {
-    let sizes = calls.iter().map(|call| serialised_size(&call.result).get());
-    sizes.max().unwrap_or(0)
-}
-
-/// The thresholds that no result reaches.
-fn candidates_below(calls: &[RecordedCall]) -> Vec<u64> {
-    let largest = largest(calls);
-    let all = RECORDED_THRESHOLDS.into_iter();
-    all.filter(|threshold| largest < *threshold).collect()
-}
-
-fn below_words(calls: &[RecordedCall], below: &[u64]) -> String {
-    let names: Vec<String> = below.iter().map(|bytes| threshold_words(*bytes)).collect();
-    format!(
-        "the largest result has {} bytes as JSON, below the threshold of {}: a candidate that stores nothing is not \
-         proven, and ends the acceptance there (choose a session with larger results, or write lower thresholds into \
-         the configurations)",
-        grouped(largest(calls)),
-        names.join(" and of ")
-    )
 }
 
 /// The calls with their results, in the order of the results.

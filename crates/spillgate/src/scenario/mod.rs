@@ -2,6 +2,7 @@
 
 mod convert;
 mod find;
+mod unproven;
 
 use std::fs;
 use std::path::{Path, PathBuf};
