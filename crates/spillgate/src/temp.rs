@@ -9,6 +9,7 @@ use tempfile::TempDir;
 const PREFIX: &str = "spillgate-";
 /// Held locked for as long as the acceptance lives.
 const LOCK: &str = "lock";
+const LOCK_UNNAMED: &str = "lock.new";
 
 /// A folder that goes with the acceptance. Should the process be killed, the next acceptance
 /// removes it.
@@ -22,9 +23,16 @@ impl Temp {
     pub(crate) fn create() -> io::Result<Self> {
         let root = std::env::temp_dir();
         sweep(&root);
+        Self::create_in(&root)
+    }
+
+    fn create_in(root: &Path) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(root)?;
-        let lock = File::create_new(folder.path().join(LOCK))?;
+        // It is locked before it has its name: one that is there and not locked is that of the dead.
+        let unnamed = folder.path().join(LOCK_UNNAMED);
+        let lock = File::create_new(&unnamed)?;
         lock.lock()?;
+        fs::rename(unnamed, folder.path().join(LOCK))?;
         Ok(Self {
             folder,
             _lock: lock,
@@ -60,6 +68,28 @@ mod tests {
     )]
 
     use super::*;
+
+    /// Whatever the moment at which another acceptance looks, a folder that was made is there.
+    #[test]
+    fn a_folder_outlives_those_that_sweep_while_it_is_made() {
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        let root = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(relaxed) {
+                    sweep(root.path());
+                }
+            });
+            let lost = (0..300).filter(|_| {
+                let made = Temp::create_in(root.path());
+                !made.is_ok_and(|temp| temp.path().join(LOCK).exists())
+            });
+            let lost = lost.count();
+            done.store(true, relaxed);
+            assert_eq!(lost, 0);
+        });
+    }
 
     #[test]
     fn only_folders_of_the_dead_are_removed() {
