@@ -81,7 +81,7 @@ mod tests {
                     sweep(root.path());
                 }
             });
-            let lost = (0..300).filter(|_| {
+            let lost = (0..3000).filter(|_| {
                 let made = Temp::create_in(root.path());
                 !made.is_ok_and(|temp| temp.path().join(LOCK).exists())
             });
