@@ -35,11 +35,11 @@ pub(crate) fn unjudged_quality(set: &RunSet) -> Vec<String> {
                 Some((of(candidate)?, of(&control.name)?))
             })
             .collect();
-        let n = both.len() as f64;
         let sums = both
             .iter()
             .fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
-        (n > 0.0).then_some((sums.0 / n, sums.1 / n))
+        let n = both.len() as f64;
+        (!both.is_empty()).then_some((sums.0 / n, sums.1 / n))
     };
     let mut lines = Vec::new();
     for candidate in &plan.configurations {

@@ -5,7 +5,9 @@
 mod builder;
 
 use builder::{Case, exhaust};
-use spill_record::{Class, EndReason, FactPlace, FactsOrigin, Outcome, RunRecord, RunSet};
+use spill_record::{
+    Class, EndReason, FactPlace, FactsOrigin, Outcome, RunRecord, RunSet, SidecarRun,
+};
 
 use super::{FAULTS, sound_set};
 
@@ -138,13 +140,23 @@ fn what_befell_the_run_itself_stays_out_of_it() {
         run.kept_files = Some(3);
         run.sampled_memory_bytes = Some(4);
         run.memory_check = Some("whole tree".to_owned());
+        run.sidecars = vec![SidecarRun {
+            name: "proxy".to_owned(),
+            peak_rss_bytes: None,
+            cpu_ms: None,
+            log_bytes: None,
+            files_written: Some(2),
+            state_files: None,
+            state_bytes: None,
+            leak_findings: vec!["standard error".to_owned()],
+        }];
     });
     for run in sound(&spoiled).runs {
         assert_eq!(run.outcome, Outcome::Succeeded);
         assert_eq!(run.end_reason, EndReason::Answered);
         assert_eq!(run.hit_iteration_limit, Some(false));
         assert_eq!(run.files_written, Some(0));
-        assert!(run.leak_findings.is_empty());
+        assert!(run.leak_findings.is_empty() && run.sidecars.is_empty());
         let rest = (run.error, run.same_as, run.kept_files);
         assert_eq!(rest, (None, None, None));
         assert_eq!(run.effective_settings, None);

@@ -185,17 +185,15 @@ fn advice_line(one: &Advice) -> String {
 #[must_use]
 pub fn classless(totals: &ReplayTotals) -> Option<String> {
     let without = totals.classes.get(&None)?.sessions;
-    (without > 0).then(|| {
-        let (is, its) = if without == 1 {
-            ("is", "it has")
-        } else {
-            ("are", "they have")
-        };
-        format!(
-            "{} {is} of no class and in all alone: {its} no tool result.",
-            counted(without, "transcript"),
-        )
-    })
+    let (is, its) = if without == 1 {
+        ("is", "it has")
+    } else {
+        ("are", "they have")
+    };
+    Some(format!(
+        "{} {is} of no class and in all alone: {its} no tool result.",
+        counted(without, "transcript"),
+    ))
 }
 
 fn caveats(record: &ReplayRecord, all: &ReplaySums) -> Vec<String> {

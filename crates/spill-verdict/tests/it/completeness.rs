@@ -1,7 +1,7 @@
 use spill_record::{RunRecord, Stage, TornLine};
 use spill_verdict::{Decision, Denominators, State, Verdict, exit, judge};
 
-use crate::builder::{Case, fail, lose};
+use crate::builder::{Case, fail, lose, score};
 
 #[track_caller]
 fn check_incomplete(case: Case, message: &str) {
@@ -185,6 +185,14 @@ fn a_record_that_contradicts_the_plan_is_refused() {
     check(
         |r| r.quality = Some(1.5),
         "its quality is not 19 of 20 facts",
+    );
+    // A millionth of a fact is more than rounding.
+    check(
+        |r| {
+            score(r, 0, 0);
+            r.quality = Some(1e-6 / 20.0);
+        },
+        "its quality is not 0 of 20 facts",
     );
     check(
         |r| r.facts_found = None,

@@ -103,6 +103,16 @@ fn qualities_are_bounded_by_a_bootstrap_of_enough_pairs() {
     check(end, Rule::Quality, "document", State::Broken);
 }
 
+/// One pair of thirty has a fact more, none has more of the end: 0 is the lower bound of both.
+#[test]
+fn of_equal_lower_bounds_that_of_all_facts_is_shown() {
+    let gained = first(live(30), "document", 1, |run| score(run, 20, 5));
+    let row = check(gained, Rule::Quality, "document", State::Holds);
+    let interval = row.interval.expect("live mode bounds the difference");
+    assert_eq!(interval.lower, Some(0.0), "{}", row.words);
+    assert!(interval.upper > Some(0.0), "{}", row.words);
+}
+
 #[test]
 fn the_absolute_rule_and_the_ladder_stand_as_in_simulated_mode() {
     check(live(5), Rule::NothingLeaks, "small", State::Holds);

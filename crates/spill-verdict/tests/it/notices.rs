@@ -1,6 +1,6 @@
 //! What is noticed beside a verdict and what a run does not show.
 
-use spill_record::Class;
+use spill_record::{Class, Stage};
 use spill_verdict::judge;
 
 use crate::builder::{Case, score};
@@ -24,6 +24,45 @@ fn lost_facts_are_means_over_the_pairs_of_both() {
     check_warnings(&nothing, &[]);
     let gained = Case::full().one("32KiB", "large", 2, |run| score(run, 12, 3));
     check_warnings(&gained, &[]);
+}
+
+#[test]
+fn each_pair_counts_once_in_a_mean_however_many_configurations_have_run_it() {
+    // One fact more in one pair and one fewer in another are the same mean.
+    let even = Case::full()
+        .one("128KiB", "large", 0, |run| score(run, 12, 3))
+        .one("128KiB", "large", 1, |run| score(run, 10, 3));
+    check_warnings(&even, &[]);
+    let uneven = even.set(|set| {
+        let dropped = |configuration: &str, input: &str, repetition| {
+            (configuration, input, repetition) == ("32KiB", "large", 0)
+        };
+        let planned = &mut set.manifest.plan.runs;
+        planned.retain(|run| !dropped(&run.configuration, &run.input, run.repetition));
+        set.runs
+            .retain(|run| !dropped(&run.configuration, &run.input, run.repetition));
+    });
+    check_warnings(&uneven, &[]);
+}
+
+#[test]
+fn a_billionth_of_quality_is_no_difference() {
+    let less_by = |difference: f64| {
+        Case::with_repetitions(Stage::Full, 1)
+            .cell("128KiB", "large", |run| score(run, 0, 0))
+            .cell("32KiB", "large", |run| score(run, 0, 0))
+            .cell("off", "large", |run| {
+                score(run, 0, 0);
+                run.quality = Some(difference);
+            })
+    };
+    let warnings = |difference| {
+        let mut warnings = judge(&less_by(difference).set).warnings;
+        warnings.retain(|words| words.contains("fewer of the expected facts"));
+        warnings.len()
+    };
+    assert_eq!(warnings(1e-9), 0);
+    assert_eq!(warnings(2e-9), 2);
 }
 
 #[test]

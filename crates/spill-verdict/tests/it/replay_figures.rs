@@ -2,8 +2,8 @@
 
 use spill_record::{CellPlan, Class, ReplayRecord, ReplayTotals};
 use spill_verdict::{
-    AdviceKind, Gate, GateState, GateVerdict, advice, focus, judge_replay, replay_summary,
-    replay_text, threshold_words, variant_words,
+    AdviceKind, Gate, GateState, GateVerdict, advice, classless, focus, judge_replay,
+    replay_summary, replay_text, threshold_words, variant_words,
 };
 
 use crate::replay_builder::{record, session, sessions, totals};
@@ -364,6 +364,30 @@ fn files_without_a_call_are_said() {
     let words = "3 files of a known format hold no LLM call: there is nothing to replay.";
     let found = text(&without, &totals(&[]));
     assert!(found.contains(words), "{found}");
+    without.problems = [("no-calls".to_owned(), 1)].into();
+    let words = "1 file of a known format holds no LLM call: there is nothing to replay.";
+    let found = text(&without, &totals(&[]));
+    assert!(found.contains(words), "{found}");
+}
+
+#[test]
+fn transcripts_of_no_class_are_counted_beside_the_classes() {
+    #[track_caller]
+    fn check(count: usize, expected: Option<&str>) {
+        let mut sessions = sessions();
+        for session in sessions.iter_mut().take(count) {
+            session.class = None;
+        }
+        let totals = totals(&sessions);
+        assert_eq!(classless(&totals).as_deref(), expected);
+        let text = text(&record(&[]), &totals);
+        assert_eq!(text.contains("no class"), expected.is_some(), "{text}");
+    }
+    check(0, None);
+    let one = "1 transcript is of no class and in all alone: it has no tool result.";
+    check(1, Some(one));
+    let two = "2 transcripts are of no class and in all alone: they have no tool result.";
+    check(2, Some(two));
 }
 
 #[test]
