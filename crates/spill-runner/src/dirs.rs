@@ -73,6 +73,11 @@ impl RunDirs {
         modes.collect()
     }
 
+    /// What all of them are below; every process of the run has it in its environment.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }

@@ -30,6 +30,17 @@ fn no_report(said: &str) -> ProcessEnd {
     ProcessEnd::Harness(EndReason::LaunchFailed, why)
 }
 
+/// How a process was ended when its time was over. A launcher that could not tell may have been what took it.
+pub(crate) fn timed_out(finished: &Finished, limit_ms: u64) -> ProcessEnd {
+    match &finished.report {
+        Ok(_) => {
+            let why = format!("the process was killed after run_timeout_ms = {limit_ms}");
+            ProcessEnd::Subject(EndReason::Timeout, why)
+        }
+        Err(said) => no_report(said),
+    }
+}
+
 /// Reads how a process that ended on its own did.
 pub(crate) fn end_of(finished: &Finished) -> ProcessEnd {
     let report = match &finished.report {

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::assemble::{Identity, ProcessEnd, Seen, Witness, assemble};
 use crate::dirs::{Rooms, RunDirs};
-use crate::ended::{end_of, foreign_end};
+use crate::ended::{end_of, foreign_end, timed_out};
 use crate::expected::Expected;
 use crate::foreign::{self, Addresses};
 use crate::job;
@@ -417,8 +417,7 @@ impl Worker {
             },
             Ended::TimedOut(finished) => {
                 let limit = scenario.limits.run_timeout_ms;
-                let why = format!("the process was killed after run_timeout_ms = {limit}");
-                (ProcessEnd::Subject(EndReason::Timeout, why), finished)
+                (timed_out(&finished, limit), finished)
             }
             Ended::OutputTooLarge(finished) => {
                 let why = "the process was killed: it printed more than 256 MiB".to_owned();

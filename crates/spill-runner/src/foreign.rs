@@ -171,6 +171,11 @@ fn file_answer(place: &OwnPlace, dirs: &RunDirs) -> Result<String, String> {
         fs::File::open(&path)?
             .take(ANSWER_BYTES)
             .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 == ANSWER_BYTES {
+            return Err(io::Error::other(
+                "it holds 64 MiB or more, which is no answer",
+            ));
+        }
         Ok(bytes)
     };
     let bytes =

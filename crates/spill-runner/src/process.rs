@@ -15,6 +15,7 @@ use spill_scenario::STATE_PLACEHOLDER;
 
 use crate::dirs::{RunDirs, STATE};
 use crate::launcher::{LaunchReport, Launchers, Reply, Request};
+use crate::tree;
 use crate::tree_memory::{TreeMemory, leaf};
 
 /// Where the built-in subject takes the seed of a store's names from.
@@ -167,7 +168,13 @@ pub(crate) async fn run_until(
         launch.launchers.put_back(launcher);
     } else {
         let group = group(&launch.tree_memory, launcher.id());
-        launcher.close().await;
+        match report {
+            Ok(_) => launcher.close().await,
+            Err(_) => {
+                launcher.kill().await;
+                tree::kill_those_of(dirs.root());
+            }
+        }
         if let Some(group) = group {
             // Nobody is in it any more; it may never have been.
             drop(fs::remove_dir(group));

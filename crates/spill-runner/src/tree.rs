@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -64,6 +66,34 @@ impl Rest {
             self.cpu += used.rusage.utime + used.rusage.stime;
             self.peak_rss_bytes = self.peak_rss_bytes.max(used.rusage.maxrss);
         }
+    }
+}
+
+/// Kills every process whose environment names a place below `folder`, until there is none: what a launcher that
+/// was killed itself has left.
+pub(crate) fn kill_those_of(folder: &Path) {
+    let mut needle = folder.as_os_str().as_bytes().to_vec();
+    needle.push(b'/');
+    let until = Instant::now() + REAP;
+    loop {
+        let named = |process: &i32| {
+            // That of a process of others cannot be read, that of one that has ended is empty.
+            let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+            memchr::memmem::find(&environment, &needle).is_some()
+        };
+        let own = Pid::this().as_raw();
+        let left: Vec<i32> = processes()
+            .filter(|one| *one != own)
+            .filter(named)
+            .collect();
+        if left.is_empty() || Instant::now() > until {
+            return;
+        }
+        for process in left {
+            // One that has ended meanwhile is what is wanted.
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 

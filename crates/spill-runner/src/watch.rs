@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use inotify::{Inotify, WatchMask};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 
 use spill_record::StateFile;
 use spill_scenario::OwnPlace;
@@ -72,7 +74,10 @@ impl Own {
     /// Whether a file is as the harness wrote it.
     fn is_untouched(&self, place: &'static str, relative: &Path, path: &Path) -> io::Result<bool> {
         match self.written.get(&(place, relative.to_owned())) {
-            Some(content) => Ok(fs::read(path)? == content.as_bytes()),
+            Some(content) => {
+                let is_as_long = fs::symlink_metadata(path)?.len() == content.len() as u64;
+                Ok(is_as_long && fs::read(path)? == content.as_bytes())
+            }
             None => Ok(false),
         }
     }
@@ -275,8 +280,12 @@ fn search_file(path: &Path, needles: &Needles) -> io::Result<Option<&'static str
         return Ok(None);
     }
     let mut file = fs::File::open(path)?;
-    let mut piece = Vec::new();
-    loop {
+    let (mut piece, mut at) = (Vec::new(), 0);
+    while let Some(data) = data_from(&file, at)? {
+        if data > at {
+            // What stands before a hole and what stands behind it are not in a row.
+            piece.clear();
+        }
         let kept = piece.len().min(crate::leaks::WINDOW_BYTES * 4);
         piece.drain(..piece.len() - kept);
         let limit = u64::try_from(PIECE_BYTES).expect("a small constant");
@@ -287,6 +296,18 @@ fn search_file(path: &Path, needles: &Needles) -> io::Result<Option<&'static str
         if read < PIECE_BYTES {
             return Ok(None);
         }
+        at = data + limit;
+    }
+    Ok(None)
+}
+
+/// Moves to the first byte from `at` on that is not in a hole, and says where it is: a file can be given any
+/// length without holding anything. `None` when there is none. Where the file system cannot tell, all is data.
+fn data_from(file: &fs::File, at: u64) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(data) => Ok(Some(data)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(_) => Ok(Some(rustix::fs::seek(file, SeekFrom::Start(at))?)),
     }
 }
 
@@ -336,6 +357,34 @@ mod tests {
             fs::remove_file(dirs.place("tmp").join("x")).unwrap();
         };
         check(write_and_remove, "", 1, &[]);
+    }
+
+    #[test]
+    fn a_file_of_any_length_is_searched_where_it_holds_something() {
+        let sparse = |text: &'static str| {
+            move |dirs: &RunDirs| {
+                let mut file = fs::File::create(dirs.place("out").join("x")).unwrap();
+                file.set_len(1 << 40).unwrap();
+                io::Seek::seek(&mut file, io::SeekFrom::End(-5_000)).unwrap();
+                io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+            }
+        };
+        check(
+            sparse(CONTENT),
+            "",
+            1,
+            &["64 bytes of a result in a file below out"],
+        );
+        check(sparse("something else"), "", 1, &[]);
+    }
+
+    #[test]
+    fn content_across_two_pieces_is_found() {
+        let write = |dirs: &RunDirs| {
+            let text = ".".repeat(PIECE_BYTES - 40) + CONTENT;
+            fs::write(dirs.place("out").join("x"), text).unwrap();
+        };
+        check(write, "", 1, &["64 bytes of a result in a file below out"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use spill_record::{ConfigurationRole, Mode, PlanRecord, RunSet, Stage};
 
 use crate::identity::Identity;
-use crate::inventory::{self, InputPairs, Inventory};
+use crate::inventory::{self, InputPairs, Inventory, Slot};
 use crate::ladder::{self, Climb};
 use crate::rule::State;
 use crate::verdict::{
@@ -109,14 +109,18 @@ fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
         ));
     }
     if finished == 0 {
-        problems.push("no run finished, so there is nothing to judge".to_owned());
+        problems.push(format!(
+            "no run finished, so there is nothing to judge{}",
+            first_lost(inventory)
+        ));
     }
     let within = infrastructure as f64 <= plan.rules.infrastructure_budget * planned as f64;
     if !within {
         problems.push(format!(
-            "{} of {planned} lost to the harness, more than the budget of {}",
+            "{} of {planned} lost to the harness, more than the budget of {}{}",
             counted(infrastructure, "run"),
-            crate::words::percent(plan.rules.infrastructure_budget)
+            crate::words::percent(plan.rules.infrastructure_budget),
+            first_lost(inventory)
         ));
     }
     let controls = plan
@@ -131,6 +135,20 @@ fn incomplete(plan: &PlanRecord, inventory: &Inventory<'_>) -> Vec<String> {
         ));
     }
     problems
+}
+
+/// How the first run that the harness lost ended, as the end of a sentence; empty where none says why.
+fn first_lost(inventory: &Inventory<'_>) -> String {
+    let slots = inventory.inputs.iter().flat_map(|input| &input.pairs);
+    let mut lost = slots
+        .flat_map(|pair| &pair.slots)
+        .filter_map(|slot| match slot {
+            Slot::Infrastructure(run) => Some((run.end_reason, run.error.as_deref()?)),
+            Slot::Finished(_) | Slot::Missing => None,
+        });
+    lost.next().map_or_else(String::new, |(end, error)| {
+        format!("; the first was lost as {}: {}", end.as_str(), plain(error))
+    })
 }
 
 /// Sets exit code, decision and sentence from what was found.

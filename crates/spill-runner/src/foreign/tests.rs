@@ -78,6 +78,9 @@ fn a_file_is_an_answer_and_nothing_else_is() {
     refused("link", "not a regular file");
     std::fs::write(dirs.own(&place("raw")), [0xff]).unwrap();
     refused("raw", "is not UTF-8");
+    let long = std::fs::File::create(dirs.own(&place("long"))).unwrap();
+    long.set_len(100 << 30).unwrap();
+    refused("long", "64 MiB or more");
 }
 
 #[test]

@@ -102,6 +102,12 @@ impl Launcher {
         self.process.id()
     }
 
+    /// Kills it: one that said nothing when it should have may be stopped, or gone.
+    pub(crate) async fn kill(mut self) {
+        // What cannot be killed is nobody's to wait for.
+        drop(self.process.kill().await);
+    }
+
     /// Ends it, and what it started, and waits for that.
     pub(crate) async fn close(mut self) {
         drop((self.orders, self.replies));

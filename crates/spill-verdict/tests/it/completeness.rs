@@ -105,8 +105,19 @@ fn the_harness_may_lose_runs_within_its_budget_only() {
     assert_eq!(judge(&lost(3).set).exit_code(), exit::ACCEPTED);
     check_incomplete(
         lost(4),
-        "4 runs of 60 lost to the harness, more than the budget of 5 %",
+        "4 runs of 60 lost to the harness, more than the budget of 5 %; the first was lost as \
+         mock_unavailable: the mock server could not be reached",
     );
+}
+
+/// What took all runs is the first thing that is said, and not only in the records.
+#[test]
+fn where_no_run_finished_the_first_loss_says_why() {
+    let all = Case::full().every(lose);
+    let verdict = find_incomplete(all, "no run finished");
+    let sentence = verdict.decision_sentence();
+    let why = "the first was lost as mock_unavailable: the mock server could not be reached";
+    assert!(sentence.contains(why), "{sentence}");
 }
 
 /// Known fault 88: developerz-ai/wurk PR #68.

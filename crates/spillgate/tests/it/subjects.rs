@@ -351,3 +351,61 @@ fn the_plan_for_a_subject_is_listed_without_having_it() {
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("claude-code"), "{}", wrong.stderr);
 }
+
+/// A subject that is a script for a shell.
+fn shell(folder: &Path, script: &str) -> String {
+    let text = format!(
+        r#"
+[subject]
+name = "shell"
+dialect = "chat"
+command = ["/bin/sh", "-c", """{script}"""]
+answer = {STDOUT}
+install = "a shell"
+run_timeout_ms = 3000
+
+[[configurations]]
+name = "off"
+role = "control"
+enabled = false
+
+[[configurations]]
+name = "default"
+role = "candidate"
+shipped = true
+"#
+    );
+    let path = folder.join("shell.toml");
+    fs::write(&path, text).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+/// Each loses its run to the harness, and leaves nothing alive; the verdict says how.
+#[test]
+fn a_subject_that_takes_its_launcher_away_does_not_outlive_its_run() {
+    let check = |script: &str| {
+        let folder = folder();
+        let subject = shell(folder.path(), script);
+        let arguments = ["--reps", "1", "--subject", &subject];
+        let said = accept(folder.path(), "review", "small", &arguments);
+        assert_eq!(said.code, Some(5), "{script}: {}", said.stderr);
+        let words = "the first was lost as launch_failed";
+        assert!(said.stdout.contains(words), "{script}: {}", said.stdout);
+        let duration = script.split("sleep ").nth(1).unwrap();
+        let duration = duration.split(';').next().unwrap();
+        assert_eq!(sleeping(duration), [""; 0], "{script}");
+    };
+    check("kill -9 $PPID; sleep 6011.5; echo hi");
+    check("setsid -f sleep 6012.5; kill -9 $PPID; echo hi");
+    check("sleep 6013.5 & kill -STOP $PPID; echo hi");
+}
+
+/// Processes that sleep so long.
+fn sleeping(duration: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap();
+    let lines = processes.filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.trim() == format!("sleep {duration}"))
+        .collect()
+}
