@@ -187,7 +187,7 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "API:URL", help_heading = LIVE)]
     pub(crate) llm: Option<String>,
     /// The model, in place of the scenarios' own
-    #[arg(long, value_name = "NAME", requires = "llm", help_heading = LIVE)]
+    #[arg(long, value_name = "NAME", requires = "llm", value_parser = model_name, help_heading = LIVE)]
     pub(crate) model: Option<String>,
     /// Environment variable that holds the key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY]
     #[arg(long, value_name = "VARIABLE", requires = "llm", help_heading = LIVE)]
@@ -588,6 +588,13 @@ fn reason(text: &str) -> Result<String, String> {
         "" => Err("a reason is needed: it is what later readers of the baseline have".to_owned()),
         long if long.len() > LONGEST => Err(format!("a reason has at most {LONGEST} bytes")),
         reason => Ok(reason.to_owned()),
+    }
+}
+
+fn model_name(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("the name of a model is needed, as the endpoint spells it".to_owned()),
+        name => Ok(name.to_owned()),
     }
 }
 

@@ -36,6 +36,11 @@ fn compare(args: &CompareArgs) -> anyhow::Result<()> {
         .map(|path| OutputFile::at("the table", path))
         .transpose()?;
     if let Some(path) = &args.csv {
+        anyhow::ensure!(
+            std::path::absolute(path)? != std::path::absolute(&args.out)?,
+            "--csv and --out both name {} (name two files)",
+            path.display()
+        );
         check_is_ours(path, b"scenario,", "table of this verb", "--csv")?;
     }
     let read: Vec<Read> = args.folders.iter().map(read).collect::<Result<_, _>>()?;

@@ -73,6 +73,10 @@ pub(crate) fn of_plan(asked: Asked, plan: &Plan) -> anyhow::Result<Subject> {
 
 /// Looks for a foreign subject's program.
 fn found(subject: &ForeignSubject, search_path: OsString) -> anyhow::Result<Subject> {
+    anyhow::ensure!(
+        subject.name != BUILT_IN,
+        "a subject of others cannot be named {BUILT_IN}, since reports tell subjects apart by their names (choose another `name`)"
+    );
     let name = Path::new(&subject.program);
     let is_path = subject.program.contains('/');
     let program = if is_path {

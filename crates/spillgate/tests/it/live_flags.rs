@@ -46,6 +46,11 @@ fn what_a_live_acceptance_needs_is_asked_for() {
         all
     };
     let cap = "--spend-tokens";
+    check_refused(
+        &["accept", "--llm", local, "--model", " ", cap, "9"],
+        None,
+        "the name of a model is needed",
+    );
     check_refused(&with(&[]), None, "needs a cap on what it may spend");
     check_refused(
         &with(&["--spend-money", "1"]),

@@ -142,6 +142,11 @@ fn folders_of_one_subject_are_compared_two_at_a_time() {
             &["is there and no table"],
         );
     }
+    check_refused(
+        folder,
+        &[&ours, &ours, "--csv", "./both", "--out", "both"],
+        &["--csv and --out both name"],
+    );
     assert_eq!(fs::read(folder.join(records)).unwrap(), before);
     assert!(!folder.join("table.csv").exists());
 }

@@ -380,6 +380,21 @@ shipped = true
     path.to_string_lossy().into_owned()
 }
 
+#[test]
+fn another_agent_does_not_take_the_built_in_subjects_name() {
+    let folder = folder();
+    let file = shell(folder.path(), "echo hi");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"shell\"", "\"built-in\"")).unwrap();
+    let said = spillgate(folder.path(), &["accept", "--subject", &file]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("cannot be named built-in"),
+        "{}",
+        said.stderr
+    );
+}
+
 /// Each loses its run to the harness, and leaves nothing alive; the verdict says how.
 #[test]
 fn a_subject_that_takes_its_launcher_away_does_not_outlive_its_run() {
