@@ -99,7 +99,7 @@ fn each_command_has_figures_of_its_own_whatever_was_before_it_and_above_it() {
         assert!(peak(&large) > 200 << 20, "{large}");
     }
     for seen in [small, after] {
-        assert!((1..16 << 20).contains(&peak(&seen)), "{seen}");
+        assert!((1..64 << 20).contains(&peak(&seen)), "{seen}");
         assert!(seen["cpu_us"].as_u64().unwrap() < 1_000_000, "{seen}");
         assert_eq!(seen["exit_code"], 0);
     }
