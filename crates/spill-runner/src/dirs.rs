@@ -12,6 +12,7 @@ pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
 
 /// The declared state folder, by the name that findings use.
 pub(crate) const STATE: &str = "state";
+
 /// The name that findings use for one of a subject's folders.
 pub(crate) fn folder_name(folder: OwnFolder) -> &'static str {
     match folder {
