@@ -23,9 +23,9 @@ pub(crate) fn folder_name(folder: OwnFolder) -> &'static str {
     }
 }
 
-/// What a search of the folders has to find, by this name.
-pub(crate) const CONTROL_FILE: &str = "spillgate-control";
 const HARNESS: &str = "harness";
+/// What control files are links to.
+const CONTROL_SOURCE: &str = "control";
 
 /// The folders of one run. Those of the subject start empty and are watched and searched.
 #[derive(Debug)]
@@ -51,21 +51,18 @@ impl RunDirs {
         Ok(dirs)
     }
 
-    /// The same folders for the next run, when this one left nothing in them but control files.
+    /// The same folders for the next run, when this one left nothing in them.
     fn emptied(self) -> Option<Self> {
-        let emptied = (|| {
-            for place in PLACES.iter().chain(&[STATE]) {
-                match fs::remove_file(self.place(place).join(CONTROL_FILE)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    Ok(()) | Err(_) => {}
-                }
-                if fs::read_dir(self.place(place))?.next().is_some() {
-                    return Ok(false);
-                }
+        self.is_as_made().unwrap_or(false).then_some(self)
+    }
+
+    fn is_as_made(&self) -> io::Result<bool> {
+        for place in PLACES.iter().chain(&[STATE]) {
+            if fs::read_dir(self.place(place))?.next().is_some() {
+                return Ok(false);
             }
-            Ok(self.modes()? == self.made)
-        })();
-        emptied.unwrap_or(false).then_some(self)
+        }
+        Ok(self.modes()? == self.made)
     }
 
     fn modes(&self) -> io::Result<Vec<u32>> {
@@ -92,18 +89,27 @@ impl RunDirs {
         self.root.join(HARNESS).join(name)
     }
 
-    /// Puts a file with `control` into each of `places`.
+    /// Puts a file that is named `control` and holds it into each of `places`: of a name that no subject knows,
+    /// since what stands under it is not searched for content.
     pub(crate) fn plant_control(&self, places: &[&str], control: &str) -> io::Result<()> {
-        let source = self.harness_file(CONTROL_FILE);
+        let source = self.harness_file(CONTROL_SOURCE);
         fs::write(&source, control)?;
         for place in places {
-            let planted = self.place(place).join(CONTROL_FILE);
+            let planted = self.place(place).join(control);
             if fs::hard_link(&source, &planted).is_err() {
-                // The subject may have made one; some file systems have no links.
+                // Some file systems have no links.
                 fs::write(planted, control)?;
             }
         }
         Ok(())
+    }
+
+    /// Takes these files away again.
+    pub(crate) fn remove_control(&self, places: &[&str], control: &str) {
+        for place in places {
+            // What is left there keeps the folders from serving again.
+            drop(fs::remove_file(self.place(place).join(control)));
+        }
     }
 }
 
@@ -175,8 +181,10 @@ mod tests {
         let mut rooms = Rooms::new(temp.path().join("0"));
         let dirs = rooms.take().unwrap();
         let first = dirs.root.clone();
-        dirs.plant_control(&["home", STATE], "control").unwrap();
+        let places = ["home", STATE];
+        dirs.plant_control(&places, "control-1").unwrap();
         act(&dirs);
+        dirs.remove_control(&places, "control-1");
         rooms.give_back(dirs);
         let next = rooms.take().unwrap();
         assert_eq!(next.root == first, again, "{what}");
@@ -196,7 +204,7 @@ mod tests {
     fn folders_serve_again_only_as_they_were_made() {
         check("nothing", |_| {}, true);
         let planted = |dirs: &RunDirs| dirs.plant_control(&["home"], "another").unwrap();
-        check("what the harness writes", planted, true);
+        check("a control that was not taken away", planted, false);
         let write = |dirs: &RunDirs| fs::write(dirs.place("out").join("x"), "").unwrap();
         check("a file", write, false);
         let below = |dirs: &RunDirs| fs::create_dir(dirs.place(STATE).join("x")).unwrap();

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use spill_record::StateFile;
 use spill_scenario::OwnPlace;
 
-use crate::dirs::{CONTROL_FILE, PLACES, RunDirs, STATE, folder_name};
+use crate::dirs::{PLACES, RunDirs, STATE, folder_name};
 use crate::leaks::Needles;
 
 /// Which checks stand behind a record's leak figures.
@@ -153,7 +153,7 @@ impl Watch {
         let mut seen = self.events()?;
         seen.retain(|(place, name)| {
             let is_own = self.own.keeps(place, name) || self.own.leads_to_kept(place, name);
-            name == Path::new(CONTROL_FILE) || !is_own
+            name == Path::new(control) || !is_own
         });
         let mut kept = 0;
         let mut controls = BTreeSet::new();
@@ -164,7 +164,7 @@ impl Watch {
                     .strip_prefix(dirs.place(place))
                     .unwrap_or(&path)
                     .to_owned();
-                if relative == Path::new(CONTROL_FILE) {
+                if relative == Path::new(control) {
                     if contains(&fs::read(&path)?, control) && seen.remove(&(place, relative)) {
                         controls.insert(place);
                     }
@@ -186,6 +186,7 @@ impl Watch {
                 }
             }
         }
+        dirs.remove_control(&forbidden, control);
         if contains(&log, control) {
             controls.insert(STANDARD_ERROR);
         }
@@ -376,6 +377,14 @@ mod tests {
             &["64 bytes of a result in a file below out"],
         );
         check(sparse("something else"), "", 1, &[]);
+    }
+
+    #[test]
+    fn no_name_keeps_a_file_from_being_searched() {
+        for name in ["spillgate-control", "control", "control-0", "harness"] {
+            let write = |dirs: &RunDirs| fs::write(dirs.place("home").join(name), CONTENT).unwrap();
+            check(write, "", 1, &["64 bytes of a result in a file below home"]);
+        }
     }
 
     #[test]
