@@ -22,6 +22,7 @@ pub struct View {
     before: usize,
     body: Bytes,
     head: Options,
+    wire: Wire,
     /// Bytes that this parse read; what it took over from an earlier one is not in it.
     pub(crate) parsed_bytes: u64,
     /// Messages taken over from an earlier parse.
@@ -29,7 +30,7 @@ pub struct View {
 }
 
 /// How a request is to be read: its dialect, and what stands in its address in place of the body.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
     pub(crate) dialect: Dialect,
     /// The model, where the address names it.
@@ -48,7 +49,8 @@ impl View {
         Self::parse_after(Bytes::copy_from_slice(body), &Wire::default(), None)
     }
 
-    /// Reads a request body, taking over from `earlier` the messages that both bodies begin with.
+    /// Reads a request body, taking over from `earlier` the messages that both bodies begin with, and the
+    /// options if what follows the messages is the same too.
     ///
     /// The result is the same as without `earlier`: JSON is read from left to right, so equal
     /// bytes up to the end of a message leave the reader in an equal state there.
@@ -57,7 +59,8 @@ impl View {
         wire: &Wire,
         earlier: Option<Self>,
     ) -> Result<Self, BadRequest> {
-        let earlier = earlier.filter(|earlier| earlier.dialect == wire.dialect);
+        let earlier = earlier.filter(|earlier| earlier.wire == *wire);
+        let earlier_rest = earlier.as_ref().map(Self::rest);
         let (mut view, list_is_open) = match earlier.and_then(|earlier| earlier.continued(&body)) {
             Some(view) => (view, true),
             None => Self::open(body, wire)?,
@@ -70,6 +73,10 @@ impl View {
         let start = if view.reused == 0 { 0 } else { cursor.at };
         if list_is_open {
             view.read_messages(&mut cursor)?;
+        }
+        if view.reused > 0 && earlier_rest == Some(view.rest()) {
+            view.parsed_bytes = (cursor.at - start) as u64;
+            return Ok(view);
         }
         let mut options = view.head.clone();
         while cursor.next_is(b',') {
@@ -120,15 +127,20 @@ impl View {
         self.body.len() as u64
     }
 
+    /// What follows the last message in the body.
+    fn rest(&self) -> Bytes {
+        let end = self.messages.last().map_or(self.before, |item| item.end);
+        self.body.slice(end..)
+    }
+
     /// Digest of the body: of what stands before the messages, each message, and what follows.
     pub(crate) fn digest(&self) -> u128 {
-        let end = self.messages.last().map_or(self.before, |item| item.end);
         let mut hasher = Xxh3::new();
         hasher.update(&xxh3_128(&self.body[..self.before]).to_le_bytes());
         for item in &self.messages {
             hasher.update(&item.hash.to_le_bytes());
         }
-        hasher.update(&xxh3_128(&self.body[end..]).to_le_bytes());
+        hasher.update(&xxh3_128(&self.rest()).to_le_bytes());
         hasher.digest128()
     }
 
@@ -177,6 +189,7 @@ impl View {
             options: Options::default(),
             messages,
             head,
+            wire: wire.clone(),
             parsed_bytes: 0,
             reused: 0,
         };
@@ -342,7 +355,8 @@ mod tests {
         fn a_parse_after_any_other_request_is_the_same_as_without(
             first in prop::collection::vec("[ab\\\\\"é]{0,3}", 1..6),
             second in prop::collection::vec("[ab\\\\\"é]{0,3}", 1..6),
-            tail in "(,\"stream\":true)?",
+            tail in "(,\"stream\":(true|false)|,\"max_tokens\":[12])?",
+            next_tail in "(,\"stream\":(true|false)|,\"max_tokens\":[12])?",
         ) {
             let messages = |texts: &[String]| -> Vec<String> {
                 texts
@@ -351,11 +365,33 @@ mod tests {
                     .collect()
             };
             let earlier = View::parse(&body(&messages(&first), &tail)).expect("a request");
-            let next = body(&messages(&second), "");
+            let next = body(&messages(&second), &next_tail);
             let alone = View::parse(&next).expect("a request");
             let after = View::parse_after(next, &Wire::default(), Some(earlier)).expect("a request");
             prop_assert_eq!(shape(&alone), shape(&after));
         }
+    }
+
+    #[test]
+    fn what_follows_the_messages_is_read_again_only_where_it_differs() {
+        let messages = [1, 2].map(|n| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}"));
+        let tools = ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"read\"}}]";
+        let parse = |messages, tail: &str, wire: &Wire, earlier| {
+            View::parse_after(body(messages, tail), wire, earlier).expect("a request")
+        };
+        let first = || Some(parse(&messages[..1], tools, &Wire::default(), None));
+        let offered = |view: &View| view.offered().len();
+        let same = parse(&messages, tools, &Wire::default(), first());
+        let new_bytes = messages[1].len() + 2;
+        assert_eq!((offered(&same), same.parsed_bytes), (1, new_bytes as u64));
+        let other = parse(&messages, "", &Wire::default(), first());
+        assert_eq!(offered(&other), 0);
+        let streamed = Wire {
+            stream: true,
+            ..Wire::default()
+        };
+        let streamed = parse(&messages, tools, &streamed, first());
+        assert_eq!((offered(&streamed), streamed.options.stream), (1, true));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The folders of runs.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use spill_scenario::{OwnFolder, OwnPlace};
+
+use crate::watch::FolderEvents;
 
 /// The subject's folders by the name that findings use.
 pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];
@@ -85,15 +87,23 @@ impl RunDirs {
         self.place(folder_name(own.folder)).join(&own.path)
     }
 
-    pub(crate) fn harness_file(&self, name: &str) -> PathBuf {
-        self.root.join(HARNESS).join(name)
+    /// Writes a file of the harness's own, over that of the run before; returns where it stands.
+    ///
+    /// Shortened only when it is written: some file systems send a file that was emptied and written anew to the
+    /// disk at once.
+    pub(crate) fn write_harness_file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.root.join(HARNESS).join(name);
+        let mut open = fs::OpenOptions::new();
+        let mut file = open.write(true).create(true).truncate(false).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        file.set_len(text.len() as u64)?;
+        Ok(path)
     }
 
     /// Puts a file that is named `control` and holds it into each of `places`: of a name that no subject knows,
     /// since what stands under it is not searched for content.
     pub(crate) fn plant_control(&self, places: &[&str], control: &str) -> io::Result<()> {
-        let source = self.harness_file(CONTROL_SOURCE);
-        fs::write(&source, control)?;
+        let source = self.write_harness_file(CONTROL_SOURCE, control)?;
         for place in places {
             let planted = self.place(place).join(control);
             if fs::hard_link(&source, &planted).is_err() {
@@ -129,7 +139,7 @@ pub(crate) struct Rooms {
     stem: PathBuf,
     root: PathBuf,
     made: u32,
-    spare: Option<RunDirs>,
+    spare: Option<(RunDirs, FolderEvents)>,
 }
 
 impl Rooms {
@@ -148,8 +158,8 @@ impl Rooms {
         &self.root
     }
 
-    /// Empty folders.
-    pub(crate) fn take(&mut self) -> io::Result<RunDirs> {
+    /// Empty folders, and what hears in them.
+    pub(crate) fn take(&mut self) -> io::Result<(RunDirs, FolderEvents)> {
         if let Some(spare) = self.spare.take() {
             return Ok(spare);
         }
@@ -157,12 +167,13 @@ impl Rooms {
         let mut root = self.stem.clone().into_os_string();
         root.push(format!("-{}", self.made));
         self.root = root.into();
-        RunDirs::create(self.root.clone())
+        Ok((RunDirs::create(self.root.clone())?, FolderEvents::new()?))
     }
 
-    /// Takes folders back when the run is over; those in which something is left are removed.
-    pub(crate) fn give_back(&mut self, dirs: RunDirs) {
-        self.spare = dirs.emptied();
+    /// Takes folders back when the run is over, and what heard the control token in each of them; those in which
+    /// something is left are removed.
+    pub(crate) fn give_back(&mut self, dirs: RunDirs, events: FolderEvents) {
+        self.spare = dirs.emptied().map(|dirs| (dirs, events));
     }
 }
 
@@ -179,14 +190,14 @@ mod tests {
     fn check(what: &str, act: impl FnOnce(&RunDirs), again: bool) {
         let temp = tempfile::tempdir().unwrap();
         let mut rooms = Rooms::new(temp.path().join("0"));
-        let dirs = rooms.take().unwrap();
+        let (dirs, events) = rooms.take().unwrap();
         let first = dirs.root.clone();
         let places = ["home", STATE];
         dirs.plant_control(&places, "control-1").unwrap();
         act(&dirs);
         dirs.remove_control(&places, "control-1");
-        rooms.give_back(dirs);
-        let next = rooms.take().unwrap();
+        rooms.give_back(dirs, events);
+        let (next, _) = rooms.take().unwrap();
         assert_eq!(next.root == first, again, "{what}");
         assert_eq!(first.exists(), again, "{what}");
         for place in PLACES.iter().chain(&[STATE]) {

@@ -27,7 +27,7 @@ use crate::process::{self, Ended, Finished, Launch};
 use crate::sidecar::{Ground, Servers, Sidecars};
 use crate::subject::Subject;
 use crate::tree_memory::TreeMemory;
-use crate::watch::{Own, State, Watch};
+use crate::watch::{FolderEvents, Own, State, Watch};
 
 /// How a plan is executed; none of it changes what is recorded, measured columns apart.
 #[derive(Clone, Debug)]
@@ -406,8 +406,8 @@ impl Worker {
         servers: &Servers,
         needles: &Needles,
     ) -> io::Result<Watched> {
-        let dirs = self.rooms.take()?;
-        let prepared = self.prepare(planned, scenario, servers, &dirs)?;
+        let (dirs, events) = self.rooms.take()?;
+        let prepared = self.prepare(planned, scenario, servers, &dirs, events)?;
         let (launch, watch, told) = (prepared.launch, prepared.watch, prepared.answer);
         let (end, finished) = match process::run(&dirs, launch, self.stop.clone()).await? {
             Ended::Cancelled => return Ok(Watched::Cancelled),
@@ -424,10 +424,13 @@ impl Worker {
                 (ProcessEnd::Subject(EndReason::Crashed, why), finished)
             }
         };
-        let traces = watch
-            .finish(&dirs, &finished.stderr, needles, &control_of(planned))
-            .map_err(|error| error.to_string());
-        self.rooms.give_back(dirs);
+        let traces = match watch.finish(&dirs, &finished.stderr, needles, &control_of(planned)) {
+            Ok((traces, events)) => {
+                self.rooms.give_back(dirs, events);
+                Ok(traces)
+            }
+            Err(error) => Err(error.to_string()),
+        };
         Ok(Watched::Ended {
             end,
             finished: Box::new(finished),
@@ -442,15 +445,15 @@ impl Worker {
         scenario: &Scenario,
         servers: &Servers,
         dirs: &RunDirs,
+        events: FolderEvents,
     ) -> io::Result<Prepared<'_>> {
         let options = &self.shared.options;
         let env = &self.shared.environments[&planned.configuration];
         match &options.subject {
             Subject::BuiltIn | Subject::Command { .. } => {
-                let job = dirs.harness_file("job.json");
                 let (llm_url, tools_url) = (servers.llm_url(), &servers.tools_url);
                 let text = job::job(scenario, &planned.run_id, &llm_url, tools_url).to_string();
-                std::fs::write(&job, text)?;
+                let job = dirs.write_harness_file(job::FILE, &text)?;
                 let state = if process::declares_state(env) {
                     State::Declared
                 } else {
@@ -468,7 +471,7 @@ impl Worker {
                 };
                 Ok(Prepared {
                     launch,
-                    watch: Watch::start(dirs, state, Own::default())?,
+                    watch: Watch::start_with(events, dirs, state, Own::default())?,
                     answer: None,
                 })
             }
@@ -498,7 +501,7 @@ impl Worker {
                 };
                 Ok(Prepared {
                     launch,
-                    watch: Watch::start(dirs, State::Undeclared, own)?,
+                    watch: Watch::start_with(events, dirs, State::Undeclared, own)?,
                     answer: Some(&foreign.subject.answer),
                 })
             }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::dirs::RunDirs;
 use crate::execute::{Harness, RunError, any_port, control_of};
-use crate::job::job;
+use crate::job;
 use crate::process::{self, Ended, Finished, Launch};
 use crate::tree_memory::TreeMemory;
 use crate::watch::{Own, State, Traces, Watch};
@@ -180,12 +180,11 @@ impl Harness {
     ) -> std::io::Result<(Ended, Option<Searched>)> {
         let options = &self.shared.options;
         let dirs = RunDirs::create(options.temp.join(format!("executions-{}", case.count)))?;
-        let path = dirs.harness_file("job.json");
         // They share a processor: each may take the time of all.
         let patient = |ms: u64| ms.saturating_mul(u64::from(case.count.get()));
-        let mut job = job(case.scenario, run_id, &self.llm.base_url(run_id), tools_url);
+        let mut job = job::job(case.scenario, run_id, &self.llm.base_url(run_id), tools_url);
         job["stepTimeoutMs"] = patient(case.scenario.limits.step_timeout_ms).into();
-        std::fs::write(&path, job.to_string())?;
+        let path = dirs.write_harness_file(job::FILE, &job.to_string())?;
         let arguments = [
             "--job".into(),
             path.into(),
@@ -217,7 +216,8 @@ impl Harness {
         let planned = case.planned[0];
         let input = &self.shared.inputs[&(planned.scenario.clone(), planned.input.clone())];
         let found = watch.finish(&dirs, stderr, &input.needles, &control_of(planned));
-        Ok((ended, Some(found.map_err(|error| error.to_string()))))
+        let traces = found.map(|(traces, _)| traces);
+        Ok((ended, Some(traces.map_err(|error| error.to_string()))))
     }
 }
 

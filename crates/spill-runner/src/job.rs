@@ -3,6 +3,9 @@
 use serde_json::{Value, json};
 use spill_scenario::Scenario;
 
+/// Its name.
+pub(crate) const FILE: &str = "job.json";
+
 /// A step of `scenario` against the servers of the run that is known as `run_id`.
 pub(crate) fn job(scenario: &Scenario, run_id: &str, llm_url: &str, tools_url: &str) -> Value {
     let mut job = json!({

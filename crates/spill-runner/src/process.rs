@@ -105,6 +105,7 @@ pub(crate) async fn run_until(
     quit: impl Future<Output = ()>,
 ) -> io::Result<Ended> {
     let mut launcher = launch.launchers.take()?;
+    let launcher_id = launcher.id();
     let started = Instant::now();
     let mut deadline = tokio::time::Instant::now() + launch.timeout;
     let ((stdout, its_stdout), (stderr, its_stderr)) = (io::pipe()?, io::pipe()?);
@@ -148,6 +149,7 @@ pub(crate) async fn run_until(
             (why, None) => {
                 reusable = false;
                 orders.kill().await;
+                tree::go_on(launcher_id);
                 let killed = tokio::time::timeout(REAP_GRACE, reply).await;
                 (why, killed.ok().flatten())
             }
@@ -167,7 +169,7 @@ pub(crate) async fn run_until(
     if reusable && next {
         launch.launchers.put_back(launcher);
     } else {
-        let group = group(&launch.tree_memory, launcher.id());
+        let group = group(&launch.tree_memory, launcher_id);
         match report {
             Ok(_) => launcher.close().await,
             Err(_) => {

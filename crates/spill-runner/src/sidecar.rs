@@ -285,7 +285,7 @@ impl Running {
                 .watch
                 .finish(&self.dirs, &finished.stderr, needles, control)
             {
-                Ok(traces) => {
+                Ok((traces, _)) => {
                     run.files_written = Some(traces.files_written);
                     run.state_files = u64::try_from(traces.state_files.len()).ok();
                     run.state_bytes = Some(traces.state_files.iter().map(|file| file.bytes).sum());

@@ -97,6 +97,14 @@ pub(crate) fn kill_those_of(folder: &Path) {
     }
 }
 
+/// Has a process go on that another has stopped. `None` is one that has ended.
+pub(crate) fn go_on(process: Option<u32>) {
+    if let Some(process) = process.and_then(|process| i32::try_from(process).ok()) {
+        // One that has ended meanwhile need not.
+        let _ = kill(Pid::from_raw(process), Signal::SIGCONT);
+    }
+}
+
 /// Processes whose parent is `parent`.
 fn children_of(parent: Pid) -> Vec<Pid> {
     processes()

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use inotify::{Inotify, WatchMask};
+use inotify::{Inotify, WatchDescriptor, WatchMask};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
@@ -91,13 +91,76 @@ fn covers(own: &OwnPlace, relative: &Path) -> bool {
     }
 }
 
+/// Hears what appears in a run's folders.
+///
+/// It goes on hearing when they serve another run: each new watch on a folder has the kernel walk the names that
+/// were ever looked up there, and every run leaves some.
+#[derive(Debug)]
+pub(crate) struct FolderEvents {
+    inotify: Inotify,
+    /// Which folder an event's watch stands for.
+    places: Vec<(WatchDescriptor, &'static str)>,
+}
+
+impl FolderEvents {
+    /// Hears nothing yet.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            inotify: Inotify::init()?,
+            places: Vec::new(),
+        })
+    }
+
+    /// Hears from now on in `places` and nowhere else.
+    fn follow(&mut self, dirs: &RunDirs, places: &[&'static str]) -> io::Result<()> {
+        let mut watches = self.inotify.watches();
+        for (watch, _) in self
+            .places
+            .extract_if(.., |(_, place)| !places.contains(place))
+        {
+            watches.remove(watch)?;
+        }
+        let mask = WatchMask::CREATE | WatchMask::MODIFY | WatchMask::MOVED_TO;
+        for place in places {
+            if self.places.iter().all(|(_, followed)| followed != place) {
+                self.places
+                    .push((watches.add(dirs.place(place), mask)?, place));
+            }
+        }
+        self.heard().map(drop)
+    }
+
+    /// Everything that was created or changed directly below the folders since it was last asked, gone or not.
+    fn heard(&mut self) -> io::Result<BTreeSet<(&'static str, PathBuf)>> {
+        let mut seen = BTreeSet::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let events = match self.inotify.read_events(&mut buffer) {
+                Ok(events) => events,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(seen),
+                Err(error) => return Err(error),
+            };
+            let before = seen.len();
+            let mut any = false;
+            for event in events {
+                any = true;
+                let place = self.places.iter().find(|(watch, _)| *watch == event.wd);
+                if let (Some((_, place)), Some(name)) = (place, event.name) {
+                    seen.insert((*place, PathBuf::from(name)));
+                }
+            }
+            if !any && seen.len() == before {
+                return Ok(seen);
+            }
+        }
+    }
+}
+
 /// Watches the subject's folders from before its start.
 pub(crate) struct Watch {
-    inotify: Inotify,
+    events: FolderEvents,
     state: State,
     own: Own,
-    /// Which folder an event's watch stands for.
-    places: Vec<(inotify::WatchDescriptor, &'static str)>,
 }
 
 /// What a run wrote and leaked.
@@ -120,37 +183,39 @@ pub(crate) enum WatchError {
 }
 
 impl Watch {
+    /// Watches folders that serve one run.
     pub(crate) fn start(dirs: &RunDirs, state: State, own: Own) -> io::Result<Self> {
-        let inotify = Inotify::init()?;
-        let mask = WatchMask::CREATE | WatchMask::MODIFY | WatchMask::MOVED_TO;
-        let mut places = Vec::new();
-        for place in state.forbidden() {
-            places.push((inotify.watches().add(dirs.place(place), mask)?, place));
-        }
-        Ok(Self {
-            inotify,
-            state,
-            own,
-            places,
-        })
+        Self::start_with(FolderEvents::new()?, dirs, state, own)
+    }
+
+    /// Watches folders with what hears in them already, if anything does.
+    pub(crate) fn start_with(
+        mut events: FolderEvents,
+        dirs: &RunDirs,
+        state: State,
+        own: Own,
+    ) -> io::Result<Self> {
+        events.follow(dirs, &state.forbidden())?;
+        Ok(Self { events, state, own })
     }
 
     /// Ends the watch: counts what was written, searches it and the log for content.
     ///
-    /// A control token is planted in each place first; the search must find exactly those.
+    /// A control token is planted in each place first; the search must find exactly those. Returns what heard it too,
+    /// for the next run in these folders.
     pub(crate) fn finish(
         mut self,
         dirs: &RunDirs,
         stderr: &[u8],
         needles: &Needles,
         control: &str,
-    ) -> Result<Traces, WatchError> {
+    ) -> Result<(Traces, FolderEvents), WatchError> {
         let forbidden = self.state.forbidden();
         dirs.plant_control(&forbidden, control)?;
         let mut log = stderr.to_vec();
         log.extend_from_slice(control.as_bytes());
 
-        let mut seen = self.events()?;
+        let mut seen = self.events.heard()?;
         seen.retain(|(place, name)| {
             let is_own = self.own.keeps(place, name) || self.own.leads_to_kept(place, name);
             name == Path::new(control) || !is_own
@@ -208,37 +273,13 @@ impl Watch {
             State::Declared => state_files(&dirs.place(STATE))?,
             State::Undeclared => Vec::new(),
         };
-        Ok(Traces {
+        let traces = Traces {
             files_written,
             kept_files: (!self.own.kept.is_empty()).then_some(kept),
             findings,
             state_files,
-        })
-    }
-
-    /// Everything that was created or changed directly below the watched folders, gone or not.
-    fn events(&mut self) -> io::Result<BTreeSet<(&'static str, PathBuf)>> {
-        let mut seen = BTreeSet::new();
-        let mut buffer = [0; 4096];
-        loop {
-            let events = match self.inotify.read_events(&mut buffer) {
-                Ok(events) => events,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(seen),
-                Err(error) => return Err(error),
-            };
-            let before = seen.len();
-            let mut any = false;
-            for event in events {
-                any = true;
-                let place = self.places.iter().find(|(watch, _)| *watch == event.wd);
-                if let (Some((_, place)), Some(name)) = (place, event.name) {
-                    seen.insert((*place, PathBuf::from(name)));
-                }
-            }
-            if !any && seen.len() == before {
-                return Ok(seen);
-            }
-        }
+        };
+        Ok((traces, self.events))
     }
 }
 
@@ -333,7 +374,7 @@ mod tests {
         let watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
         act(&dirs);
         let needles = Needles::new([CONTENT]);
-        let traces = watch
+        let (traces, _) = watch
             .finish(&dirs, stderr.as_bytes(), &needles, CONTROL)
             .unwrap();
         assert_eq!(traces.files_written, files);
@@ -432,7 +473,7 @@ mod tests {
             fs::create_dir(dirs.place(STATE).join("s")).unwrap();
             fs::write(dirs.place(STATE).join("s/1"), CONTENT).unwrap();
             let needles = Needles::new([CONTENT]);
-            watch.finish(&dirs, b"", &needles, CONTROL).unwrap()
+            watch.finish(&dirs, b"", &needles, CONTROL).unwrap().0
         };
         let kept = run(State::Declared);
         assert_eq!((kept.files_written, kept.findings.len()), (0, 0));
@@ -449,6 +490,56 @@ mod tests {
             ["64 bytes of a result in a file below state"]
         );
         assert_eq!(leaked.state_files, []);
+    }
+
+    #[test]
+    fn folders_that_serve_again_are_heard_again_and_from_then_on() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let needles = Needles::new([CONTENT]);
+        let mut events = FolderEvents::new().unwrap();
+        let mut run = |state, file: Option<(&str, &str)>| {
+            let before = dirs.place("out").join("before");
+            fs::write(&before, "of the harness").unwrap();
+            fs::remove_file(before).unwrap();
+            let used = std::mem::replace(&mut events, FolderEvents::new().unwrap());
+            let watch = Watch::start_with(used, &dirs, state, Own::default()).unwrap();
+            if let Some((place, name)) = file {
+                fs::write(dirs.place(place).join(name), CONTENT).unwrap();
+                fs::remove_file(dirs.place(place).join(name)).unwrap();
+            }
+            let (traces, next) = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();
+            events = next;
+            traces.files_written
+        };
+        let state = |state| move |file| (state, Some((STATE, file)));
+        let (declared, undeclared) = (state(State::Declared), state(State::Undeclared));
+        for ((state, file), files) in [
+            ((State::Undeclared, Some(("home", "a"))), 1),
+            ((State::Undeclared, None), 0),
+            ((State::Undeclared, Some(("home", "a"))), 1),
+            (declared("b"), 0),
+            (undeclared("b"), 1),
+            (declared("b"), 0),
+            ((State::Declared, Some(("work", "c"))), 1),
+            (undeclared("b"), 1),
+        ] {
+            assert_eq!(run(state, file), files, "{state:?} {file:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_was_made_anew_is_not_heard_and_the_search_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
+        fs::remove_dir(dirs.place("out")).unwrap();
+        fs::create_dir(dirs.place("out")).unwrap();
+        let finished = watch.finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL);
+        assert!(matches!(
+            finished,
+            Err(WatchError::ControlMissed { places }) if places == "out"
+        ));
     }
 
     #[test]
@@ -484,7 +575,7 @@ mod tests {
         write("home", ".agent.json.1", "none");
         write("home", ".local/share/other", CONTENT);
         let needles = Needles::new([CONTENT]);
-        let traces = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();
+        let (traces, _) = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();
         assert_eq!(traces.kept_files, Some(2));
         // The changed one and the other one.
         assert_eq!(traces.files_written, 2);
@@ -499,7 +590,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
         let mut watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
-        watch.places.clear();
+        watch.events.places.clear();
         let error = watch
             .finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL)
             .unwrap_err();

@@ -1,5 +1,6 @@
 //! The command line: verbs, flags, their help.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -17,6 +18,36 @@ invalid input · 3 the default must change (the verdict says to what) · 4 not p
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+impl Verb {
+    /// The verb that this process was started with.
+    ///
+    /// # Errors
+    ///
+    /// What the command line itself answers: help, the version, or what it cannot take.
+    pub(crate) fn of_command_line() -> Result<Self, clap::Error> {
+        let given: Vec<OsString> = std::env::args_os().collect();
+        if let Some(args) = step_alone(&given) {
+            return Ok(Self::Step(args));
+        }
+        Ok(Cli::try_parse_from(given)?.verb)
+    }
+}
+
+/// The arguments of `step`, read without the other verbs; `None` when it is another verb, or for the whole
+/// command line to answer. Every run starts it, and building the flags of all verbs takes a quarter of what is done
+/// before a step begins.
+fn step_alone(given: &[OsString]) -> Option<StepArgs> {
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: StepArgs,
+    }
+    let step = given
+        .get(1..)
+        .filter(|rest| rest[..].first().is_some_and(|verb| verb == "step"))?;
+    Some(Alone::try_parse_from(step).ok()?.args)
 }
 
 #[derive(Debug, Subcommand)]
@@ -640,5 +671,35 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// What `step` alone reads of a command line is what all verbs together read of it.
+    #[test]
+    fn step_is_read_alone_as_among_all_verbs() {
+        let check = |line: &str, alone: bool| {
+            let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let read = step_alone(&given);
+            assert_eq!(read.is_some(), alone, "{line}");
+            if let Some(read) = read {
+                let whole = Cli::try_parse_from(&given).unwrap().verb;
+                assert_eq!(format!("{:?}", Verb::Step(read)), format!("{whole:?}"));
+            }
+        };
+        check("spillgate step --job a.json", true);
+        check("spillgate step --job=a.json --executions 3 --totals", true);
+        check("spillgate step --print-settings", true);
+        check("spillgate step --job step --metrics-file step", true);
+        for refused in [
+            "",
+            " --help",
+            " --version",
+            " --job a.json --totals",
+            " --jo a",
+        ] {
+            check(&format!("spillgate step{refused}"), false);
+        }
+        check("spillgate accept --job step", false);
+        check("spillgate --help step", false);
+        check("spillgate", false);
     }
 }

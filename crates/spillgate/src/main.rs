@@ -40,17 +40,16 @@ mod work;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::Parser;
 use spill_verdict::harmless;
 
-use crate::cli::{Cli, Verb};
+use crate::cli::Verb;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let verb = match Verb::of_command_line() {
+        Ok(verb) => verb,
         Err(error) => return refused(&error),
     };
-    let outcome = match cli.verb {
+    let outcome = match verb {
         Verb::Accept(args) => accept::run(&args),
         Verb::List(args) => accept::list(&args),
         Verb::Judge(args) => folder::judge(&args),
