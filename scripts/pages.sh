@@ -3,10 +3,9 @@
 # hand) and by the Nu HTML checker; what did not run is said loudly.
 #
 # Needs a built program (SPILLGATE, or target/release/spillgate), python3, npm, Chromium with ChromeDriver, and
-# for the Nu checker Java.
+# for the Nu checker Java; with SETUP_ONLY set, it installs what it needs and ends.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${SPILLGATE:-target/release/spillgate}") || exit 1
 tools=$(realpath -m "${TOOLS:-target/pages}")
 axe=$tools/node_modules/axe-core/axe.min.js
 nu=$tools/node_modules/vnu-jar/build/dist/vnu.jar
@@ -14,7 +13,7 @@ nu=$tools/node_modules/vnu-jar/build/dist/vnu.jar
 not_run() { echo "NOT RUN: $*" >&2; }
 install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
-        timeout 600 apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1
+        timeout 600 apt-get install -y -qq -o DPkg::Lock::Timeout=300 --no-install-recommends "$@" >/dev/null 2>&1
 }
 package() {
     [ -f "$2" ] || npm install --silent --no-audit --no-fund --prefix "$tools" "$1" >/dev/null 2>&1
@@ -40,4 +39,6 @@ elif ! package vnu-jar@26.9.27 "$nu"; then
     not_run "the Nu HTML checker (npm cannot install vnu-jar)"
     nu=
 fi
+[ -z "${SETUP_ONLY:-}" ] || exit 0
+program=$(realpath "${SPILLGATE:-target/release/spillgate}") || exit 1
 exec python3 scripts/pages.py "$program" "$axe" "$nu"

@@ -10,7 +10,7 @@ has_browser() { command -v chromedriver >/dev/null && { command -v chromium || c
 install_browser() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
         timeout 300 apt-get update -qq &&
-        timeout 600 apt-get install -y -qq --no-install-recommends chromium chromium-driver
+        timeout 600 apt-get install -y -qq -o DPkg::Lock::Timeout=300 --no-install-recommends chromium chromium-driver
 }
 if ! has_browser; then
     echo "installing Chromium and ChromeDriver for the tests of the pages"

@@ -27,7 +27,7 @@ use crate::process::{self, Ended, Finished, Launch};
 use crate::sidecar::{Ground, Servers, Sidecars};
 use crate::subject::Subject;
 use crate::tree_memory::TreeMemory;
-use crate::watch::{FolderEvents, Own, State, Watch};
+use crate::watch::{FolderEvents, Own, State, Watch, WatchError};
 
 /// How a plan is executed; none of it changes what is recorded, measured columns apart.
 #[derive(Clone, Debug)]
@@ -424,11 +424,12 @@ impl Worker {
                 (ProcessEnd::Subject(EndReason::Crashed, why), finished)
             }
         };
-        let traces = match watch.finish(&dirs, &finished.stderr, needles, &control_of(planned)) {
+        let traces = match watch.finish(&dirs, &finished.log, needles, &control_of(planned)) {
             Ok((traces, events)) => {
                 self.rooms.give_back(dirs, events);
                 Ok(traces)
             }
+            Err(WatchError::Stopped) => return Ok(Watched::Cancelled),
             Err(error) => Err(error.to_string()),
         };
         Ok(Watched::Ended {
@@ -471,7 +472,13 @@ impl Worker {
                 };
                 Ok(Prepared {
                     launch,
-                    watch: Watch::start_with(events, dirs, state, Own::default())?,
+                    watch: Watch::start_with(
+                        events,
+                        dirs,
+                        state,
+                        Own::default(),
+                        self.stop.clone(),
+                    )?,
                     answer: None,
                 })
             }
@@ -501,7 +508,13 @@ impl Worker {
                 };
                 Ok(Prepared {
                     launch,
-                    watch: Watch::start_with(events, dirs, State::Undeclared, own)?,
+                    watch: Watch::start_with(
+                        events,
+                        dirs,
+                        State::Undeclared,
+                        own,
+                        self.stop.clone(),
+                    )?,
                     answer: Some(&foreign.subject.answer),
                 })
             }

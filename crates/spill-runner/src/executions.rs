@@ -17,7 +17,7 @@ use crate::execute::{Harness, RunError, any_port, control_of};
 use crate::job;
 use crate::process::{self, Ended, Finished, Launch};
 use crate::tree_memory::TreeMemory;
-use crate::watch::{Own, State, Traces, Watch};
+use crate::watch::{Own, State, Traces, Watch, WatchError};
 
 /// What a job names the execution by, as the built-in subject has it.
 const EXECUTION_PLACEHOLDER: &str = "{execution}";
@@ -205,18 +205,21 @@ impl Harness {
         } else {
             State::Undeclared
         };
-        let watch = Watch::start(&dirs, state, Own::default())?;
+        let watch = Watch::start(&dirs, state, Own::default(), stop.clone())?;
         let ended = process::run(&dirs, launch, stop).await?;
-        let stderr = match &ended {
+        let log = match &ended {
             Ended::Cancelled => return Ok((ended, None)),
             Ended::Exited(finished)
             | Ended::TimedOut(finished)
-            | Ended::OutputTooLarge(finished) => &finished.stderr,
+            | Ended::OutputTooLarge(finished) => &finished.log,
         };
         let planned = case.planned[0];
         let input = &self.shared.inputs[&(planned.scenario.clone(), planned.input.clone())];
-        let found = watch.finish(&dirs, stderr, &input.needles, &control_of(planned));
-        let traces = found.map(|(traces, _)| traces);
+        let found = watch.finish(&dirs, log, &input.needles, &control_of(planned));
+        let traces = match found {
+            Err(WatchError::Stopped) => return Ok((Ended::Cancelled, None)),
+            found => found.map(|(traces, _)| traces),
+        };
         Ok((ended, Some(traces.map_err(|error| error.to_string()))))
     }
 }
@@ -290,6 +293,7 @@ fn last_line(finished: &Finished) -> Result<LastLine, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Log;
 
     #[test]
     fn what_is_left_behind_is_recorded_and_a_blind_search_is_an_error() {
@@ -321,7 +325,7 @@ mod tests {
     fn what_ended_otherwise_or_says_nothing_is_an_error() {
         let finished = |code, stdout: &str| Finished {
             stdout: stdout.as_bytes().to_vec(),
-            stderr: Vec::new(),
+            log: Log::of(""),
             wall: Duration::ZERO,
             report: Ok(crate::launcher::LaunchReport {
                 exit_code: code,

@@ -160,7 +160,7 @@ fn last_line_answer(stdout: &[u8], pointer: &str) -> Result<String, String> {
 }
 
 fn file_answer(place: &OwnPlace, dirs: &RunDirs) -> Result<String, String> {
-    let shown = format!("{{{}}}/{}", folder_name(place.folder), place.path);
+    let shown = format!("{}/{}", place.folder.placeholder(), place.path);
     let path = dirs.own(place);
     let read = || -> io::Result<Vec<u8>> {
         // A pipe or a link is no answer: reading it could wait for ever, or leave the run's folders.

@@ -19,6 +19,7 @@ mod foreign;
 mod job;
 mod launcher;
 mod leaks;
+mod log;
 mod meter;
 mod probe;
 mod process;

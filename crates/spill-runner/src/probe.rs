@@ -132,7 +132,7 @@ async fn ask(
     match finished.report.map(|report| report.exit_code) {
         Ok(Some(0)) => {}
         Ok(Some(code)) => {
-            let said = last_words(&finished.stderr);
+            let said = last_words(finished.log.text());
             return Err(no_answer(format!("ended with exit code {code}{said}")));
         }
         Ok(None) => return Err(no_answer("was ended by a signal".to_owned())),

@@ -15,6 +15,7 @@ use spill_scenario::STATE_PLACEHOLDER;
 
 use crate::dirs::{RunDirs, STATE};
 use crate::launcher::{LaunchReport, Launchers, Reply, Request};
+use crate::log::Log;
 use crate::tree;
 use crate::tree_memory::{TreeMemory, leaf};
 
@@ -71,7 +72,7 @@ pub(crate) enum Ended {
 
 pub(crate) struct Finished {
     pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
+    pub(crate) log: Log,
     pub(crate) wall: Duration,
     /// Why there is none: the launcher's own words when it could not start the process.
     pub(crate) report: Result<LaunchReport, String>,
@@ -109,6 +110,7 @@ pub(crate) async fn run_until(
     let started = Instant::now();
     let mut deadline = tokio::time::Instant::now() + launch.timeout;
     let ((stdout, its_stdout), (stderr, its_stderr)) = (io::pipe()?, io::pipe()?);
+    Log::plant_control(&its_stderr)?;
     let streams = [its_stdout.into(), its_stderr.into()];
     launcher
         .orders
@@ -184,7 +186,7 @@ pub(crate) async fn run_until(
     }
     Ok(why(Finished {
         stdout: out,
-        stderr: err,
+        log: Log::read(err),
         wall,
         report,
     }))

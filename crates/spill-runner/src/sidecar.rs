@@ -17,7 +17,7 @@ use crate::launcher::Launchers;
 use crate::leaks::Needles;
 use crate::process::{self, Ended, Finished, Launch};
 use crate::tree_memory::TreeMemory;
-use crate::watch::{Own, State, Watch};
+use crate::watch::{Own, State, Watch, WatchError};
 
 /// How often a port is tried.
 const POLL: Duration = Duration::from_millis(5);
@@ -171,7 +171,7 @@ impl Running {
         } else {
             State::Undeclared
         };
-        let watch = Watch::start(&dirs, state, Own::default())?;
+        let watch = Watch::start(&dirs, state, Own::default(), ground.stop.clone())?;
         let port = free_port().await?;
         let folder = |name: &str| dirs.place(name).to_string_lossy().into_owned();
         let place = SidecarPlace {
@@ -283,7 +283,7 @@ impl Running {
             fill(&mut run, &finished);
             match self
                 .watch
-                .finish(&self.dirs, &finished.stderr, needles, control)
+                .finish(&self.dirs, &finished.log, needles, control)
             {
                 Ok((traces, _)) => {
                     run.files_written = Some(traces.files_written);
@@ -293,6 +293,7 @@ impl Running {
                     let printed = printed.map(|what| format!("{what} in standard output"));
                     run.leak_findings = traces.findings.into_iter().chain(printed).collect();
                 }
+                Err(WatchError::Stopped) => left.cancelled = true,
                 Err(error) => left.unsearched = Some(format!("{shown}: {error}")),
             }
         }
@@ -306,7 +307,7 @@ fn fail(left: &mut Left, why: String) {
 }
 
 fn fill(run: &mut SidecarRun, finished: &Finished) {
-    let printed = finished.stdout.len() + finished.stderr.len();
+    let printed = finished.stdout.len() + finished.log.text().len();
     run.log_bytes = u64::try_from(printed).ok();
     if let Ok(report) = &finished.report {
         run.peak_rss_bytes = Some(report.peak_rss_bytes);

@@ -11,9 +11,11 @@ use rustix::io::Errno;
 
 use spill_record::StateFile;
 use spill_scenario::OwnPlace;
+use tokio::sync::watch;
 
 use crate::dirs::{PLACES, RunDirs, STATE, folder_name};
 use crate::leaks::Needles;
+use crate::log::Log;
 
 /// Which checks stand behind a record's leak figures.
 pub(crate) const LEAK_CHECK: &str = "inotify+search";
@@ -161,6 +163,7 @@ pub(crate) struct Watch {
     events: FolderEvents,
     state: State,
     own: Own,
+    stop: watch::Receiver<bool>,
 }
 
 /// What a run wrote and leaked.
@@ -180,12 +183,19 @@ pub(crate) enum WatchError {
     Io(#[from] io::Error),
     #[error("the control token planted in {places} was not found")]
     ControlMissed { places: String },
+    #[error("the search was told to stop")]
+    Stopped,
 }
 
 impl Watch {
-    /// Watches folders that serve one run.
-    pub(crate) fn start(dirs: &RunDirs, state: State, own: Own) -> io::Result<Self> {
-        Self::start_with(FolderEvents::new()?, dirs, state, own)
+    /// Watches folders that serve one run; searching them ends early when `stop` turns true.
+    pub(crate) fn start(
+        dirs: &RunDirs,
+        state: State,
+        own: Own,
+        stop: watch::Receiver<bool>,
+    ) -> io::Result<Self> {
+        Self::start_with(FolderEvents::new()?, dirs, state, own, stop)
     }
 
     /// Watches folders with what hears in them already, if anything does.
@@ -194,26 +204,30 @@ impl Watch {
         dirs: &RunDirs,
         state: State,
         own: Own,
+        stop: watch::Receiver<bool>,
     ) -> io::Result<Self> {
         events.follow(dirs, &state.forbidden())?;
-        Ok(Self { events, state, own })
+        Ok(Self {
+            events,
+            state,
+            own,
+            stop,
+        })
     }
 
     /// Ends the watch: counts what was written, searches it and the log for content.
     ///
-    /// A control token is planted in each place first; the search must find exactly those. Returns what heard it too,
+    /// A control token is planted in each place first, as one was in the log; the search must find exactly those. Returns what heard it too,
     /// for the next run in these folders.
     pub(crate) fn finish(
         mut self,
         dirs: &RunDirs,
-        stderr: &[u8],
+        log: &Log,
         needles: &Needles,
         control: &str,
     ) -> Result<(Traces, FolderEvents), WatchError> {
         let forbidden = self.state.forbidden();
         dirs.plant_control(&forbidden, control)?;
-        let mut log = stderr.to_vec();
-        log.extend_from_slice(control.as_bytes());
 
         let mut seen = self.events.heard()?;
         seen.retain(|(place, name)| {
@@ -238,7 +252,7 @@ impl Watch {
                 let name = relative.to_string_lossy().into_owned();
                 let found = needles
                     .find(name.as_bytes())
-                    .or(search_file(&path, needles)?);
+                    .or(search_file(&path, needles, &self.stop)?);
                 if self.own.keeps(place, &relative) {
                     kept += u64::from(found.is_some());
                     continue;
@@ -252,10 +266,10 @@ impl Watch {
             }
         }
         dirs.remove_control(&forbidden, control);
-        if contains(&log, control) {
+        if log.has_control() {
             controls.insert(STANDARD_ERROR);
         }
-        if let Some(what) = needles.find(stderr) {
+        if let Some(what) = needles.find(log.text()) {
             findings.push(format!("{what} in {STANDARD_ERROR}"));
         }
         let missed: Vec<&str> = forbidden
@@ -317,13 +331,20 @@ fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn search_file(path: &Path, needles: &Needles) -> io::Result<Option<&'static str>> {
+fn search_file(
+    path: &Path,
+    needles: &Needles,
+    stop: &watch::Receiver<bool>,
+) -> Result<Option<&'static str>, WatchError> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(None);
     }
     let mut file = fs::File::open(path)?;
     let (mut piece, mut at) = (Vec::new(), 0);
     while let Some(data) = data_from(&file, at)? {
+        if *stop.borrow() {
+            return Err(WatchError::Stopped);
+        }
         if data > at {
             // What stands before a hole and what stands behind it are not in a row.
             piece.clear();
@@ -368,14 +389,19 @@ mod tests {
         "the quick brown fox jumps over the lazy dog, twice, and then rests under the old oak tree";
     const CONTROL: &str = "control-0123456789abcdef";
 
-    fn check(act: impl FnOnce(&RunDirs), stderr: &str, files: u64, findings: &[&str]) {
+    /// Nobody tells it to stop.
+    fn going_on() -> watch::Receiver<bool> {
+        watch::channel(false).1
+    }
+
+    fn check(act: impl FnOnce(&RunDirs), log: &str, files: u64, findings: &[&str]) {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared, Own::default(), going_on()).unwrap();
         act(&dirs);
         let needles = Needles::new([CONTENT]);
         let (traces, _) = watch
-            .finish(&dirs, stderr.as_bytes(), &needles, CONTROL)
+            .finish(&dirs, &Log::of(log), &needles, CONTROL)
             .unwrap();
         assert_eq!(traces.files_written, files);
         assert_eq!(traces.findings, findings);
@@ -469,11 +495,14 @@ mod tests {
         let run = |state| {
             let root = tempfile::tempdir().unwrap();
             let dirs = RunDirs::create(root.path().join("run")).unwrap();
-            let watch = Watch::start(&dirs, state, Own::default()).unwrap();
+            let watch = Watch::start(&dirs, state, Own::default(), going_on()).unwrap();
             fs::create_dir(dirs.place(STATE).join("s")).unwrap();
             fs::write(dirs.place(STATE).join("s/1"), CONTENT).unwrap();
             let needles = Needles::new([CONTENT]);
-            watch.finish(&dirs, b"", &needles, CONTROL).unwrap().0
+            watch
+                .finish(&dirs, &Log::of(""), &needles, CONTROL)
+                .unwrap()
+                .0
         };
         let kept = run(State::Declared);
         assert_eq!((kept.files_written, kept.findings.len()), (0, 0));
@@ -493,6 +522,18 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_is_told_to_stop_says_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let (told, stop) = watch::channel(false);
+        let watch = Watch::start(&dirs, State::Undeclared, Own::default(), stop).unwrap();
+        fs::write(dirs.place("out").join("x"), CONTENT).unwrap();
+        told.send_replace(true);
+        let finished = watch.finish(&dirs, &Log::of(""), &Needles::new([CONTENT]), CONTROL);
+        assert!(matches!(finished, Err(WatchError::Stopped)));
+    }
+
+    #[test]
     fn folders_that_serve_again_are_heard_again_and_from_then_on() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
@@ -503,12 +544,14 @@ mod tests {
             fs::write(&before, "of the harness").unwrap();
             fs::remove_file(before).unwrap();
             let used = std::mem::replace(&mut events, FolderEvents::new().unwrap());
-            let watch = Watch::start_with(used, &dirs, state, Own::default()).unwrap();
+            let watch = Watch::start_with(used, &dirs, state, Own::default(), going_on()).unwrap();
             if let Some((place, name)) = file {
                 fs::write(dirs.place(place).join(name), CONTENT).unwrap();
                 fs::remove_file(dirs.place(place).join(name)).unwrap();
             }
-            let (traces, next) = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();
+            let (traces, next) = watch
+                .finish(&dirs, &Log::of(""), &needles, CONTROL)
+                .unwrap();
             events = next;
             traces.files_written
         };
@@ -532,10 +575,10 @@ mod tests {
     fn a_folder_that_was_made_anew_is_not_heard_and_the_search_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared, Own::default(), going_on()).unwrap();
         fs::remove_dir(dirs.place("out")).unwrap();
         fs::create_dir(dirs.place("out")).unwrap();
-        let finished = watch.finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL);
+        let finished = watch.finish(&dirs, &Log::of(""), &Needles::new([CONTENT]), CONTROL);
         assert!(matches!(
             finished,
             Err(WatchError::ControlMissed { places }) if places == "out"
@@ -562,7 +605,7 @@ mod tests {
                 place(OwnFolder::Home, ".agent.json*"),
             ],
         };
-        let watch = Watch::start(&dirs, State::Undeclared, own).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared, own, going_on()).unwrap();
         let write = |folder: &str, path: &str, text: &str| {
             let path = dirs.place(folder).join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -575,7 +618,9 @@ mod tests {
         write("home", ".agent.json.1", "none");
         write("home", ".local/share/other", CONTENT);
         let needles = Needles::new([CONTENT]);
-        let (traces, _) = watch.finish(&dirs, b"", &needles, CONTROL).unwrap();
+        let (traces, _) = watch
+            .finish(&dirs, &Log::of(""), &needles, CONTROL)
+            .unwrap();
         assert_eq!(traces.kept_files, Some(2));
         // The changed one and the other one.
         assert_eq!(traces.files_written, 2);
@@ -586,13 +631,26 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_was_not_read_whole_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let watch = Watch::start(&dirs, State::Undeclared, Own::default(), going_on()).unwrap();
+        let log = Log::read(b"a line".to_vec());
+        let finished = watch.finish(&dirs, &log, &Needles::new([CONTENT]), CONTROL);
+        assert!(matches!(
+            finished,
+            Err(WatchError::ControlMissed { places }) if places == STANDARD_ERROR
+        ));
+    }
+
+    #[test]
     fn a_search_that_misses_its_control_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
-        let mut watch = Watch::start(&dirs, State::Undeclared, Own::default()).unwrap();
+        let mut watch = Watch::start(&dirs, State::Undeclared, Own::default(), going_on()).unwrap();
         watch.events.places.clear();
         let error = watch
-            .finish(&dirs, b"", &Needles::new([CONTENT]), CONTROL)
+            .finish(&dirs, &Log::of(""), &Needles::new([CONTENT]), CONTROL)
             .unwrap_err();
         assert!(matches!(error, WatchError::ControlMissed { .. }), "{error}");
     }

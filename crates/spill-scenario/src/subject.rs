@@ -62,6 +62,22 @@ pub enum OwnFolder {
     Output,
 }
 
+impl OwnFolder {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Home, Self::Work, Self::Tmp, Self::Output];
+
+    /// What a subject file calls it.
+    #[must_use]
+    pub fn placeholder(self) -> &'static str {
+        match self {
+            Self::Home => "{home}",
+            Self::Work => "{work}",
+            Self::Tmp => "{tmp}",
+            Self::Output => "{output}",
+        }
+    }
+}
+
 /// A file or folder of the subject's: a path below one of a run's folders.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnPlace {

@@ -580,9 +580,12 @@ fn money(text: &str) -> Result<Money, String> {
 }
 
 fn size(text: &str) -> Result<u64, String> {
+    let most = u64::MAX >> 30;
     spill_scenario::parse_size(text)
         .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| format!("{text:?} is no size above 0 (write 131072, 128KiB or 1MiB)"))
+        .ok_or_else(|| {
+            format!("{text:?} is no size from 1 to {most}GiB (write 131072, 128KiB or 1MiB)")
+        })
 }
 
 #[derive(Debug, Args)]
@@ -631,7 +634,8 @@ fn model_name(text: &str) -> Result<String, String> {
 
 fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     let most = u32::MAX;
-    text.parse()
+    text.trim()
+        .parse()
         .map_err(|_| format!("a whole number from 1 to {most} is needed"))
 }
 
@@ -681,7 +685,7 @@ mod tests {
             let read = step_alone(&given);
             assert_eq!(read.is_some(), alone, "{line}");
             if let Some(read) = read {
-                let whole = Cli::try_parse_from(&given).unwrap().verb;
+                let whole = Cli::try_parse_from(&given).expect("a command line").verb;
                 assert_eq!(format!("{:?}", Verb::Step(read)), format!("{whole:?}"));
             }
         };

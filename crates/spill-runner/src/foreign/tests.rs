@@ -74,7 +74,7 @@ fn a_file_is_an_answer_and_nothing_else_is() {
         Told::Nothing(why) => assert!(why.contains(part), "{why}"),
         other => panic!("{other:?}"),
     };
-    refused("b.md", "{out}/b.md cannot be read");
+    refused("b.md", "{output}/b.md cannot be read");
     refused("link", "not a regular file");
     std::fs::write(dirs.own(&place("raw")), [0xff]).unwrap();
     refused("raw", "is not UTF-8");

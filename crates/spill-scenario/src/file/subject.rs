@@ -219,14 +219,8 @@ pub(super) fn configuration_env(
 /// A path below one of the run's folders; below home, where it names none.
 fn place(source: &SourceText<'_>, raw: &Spanned<String>) -> Checked<OwnPlace> {
     let written = raw.get_ref();
-    let folders = [
-        ("{home}", OwnFolder::Home),
-        ("{work}", OwnFolder::Work),
-        ("{tmp}", OwnFolder::Tmp),
-        ("{output}", OwnFolder::Output),
-    ];
-    let named = folders.into_iter().find_map(|(word, folder)| {
-        let rest = written.strip_prefix(word)?;
+    let named = OwnFolder::ALL.into_iter().find_map(|folder| {
+        let rest = written.strip_prefix(folder.placeholder())?;
         let is_whole = rest.is_empty() || rest.starts_with('/');
         is_whole.then(|| (folder, rest.trim_start_matches('/')))
     });

@@ -136,7 +136,10 @@ fn token_words(
         return (State::NotProven, words.to_owned());
     }
     let (Some(observed), Some(off), Some(on)) = (observed, gate.control, gate.candidate) else {
-        let words = "some run does not tell its tokens, or the control spent none";
+        let words = match gate.control {
+            Some(0.0) => "the control spent no input tokens, so nothing can be a multiple of them",
+            Some(_) | None => "some run does not tell its tokens",
+        };
         return (State::NotProven, words.to_owned());
     };
     let kept = match bound {

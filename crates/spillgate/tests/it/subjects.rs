@@ -161,7 +161,11 @@ fn an_answer_that_is_not_there_is_a_failed_run() {
     for run in &runs {
         assert_eq!(run["outcome"], "failed");
         assert_eq!(run["end_reason"], "empty_answer");
-        assert!(run["error"].contains("{out}/answer.md"), "{}", run["error"]);
+        assert!(
+            run["error"].contains("{output}/answer.md"),
+            "{}",
+            run["error"]
+        );
     }
 }
 
