@@ -44,10 +44,11 @@ fn step_alone(given: &[OsString]) -> Option<StepArgs> {
         #[command(flatten)]
         args: StepArgs,
     }
-    let step = given
-        .get(1..)
-        .filter(|rest| rest[..].first().is_some_and(|verb| verb == "step"))?;
-    Some(Alone::try_parse_from(step).ok()?.args)
+    let (_program, from_verb) = given.split_first()?;
+    if from_verb.first()? != "step" {
+        return None;
+    }
+    Some(Alone::try_parse_from(from_verb).ok()?.args)
 }
 
 #[derive(Debug, Subcommand)]

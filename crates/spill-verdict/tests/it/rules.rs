@@ -333,6 +333,18 @@ fn rule_3_without_figures_proves_nothing() {
         State::NotProven,
         5,
     );
+    let says = |case, words: &str| {
+        let row = row(case, "128KiB", Rule::InputTokens, "large");
+        assert!(row.words.contains(words), "{}", row.words);
+    };
+    says(
+        Case::full().one("128KiB", "large", 2, |r| r.input_tokens = None),
+        "some run does not tell its tokens",
+    );
+    says(
+        Case::full().cell("off", "large", |r| r.input_tokens = Some(0)),
+        "the control spent no input tokens",
+    );
     check(Case::full().cell("off", "large", lose), State::NotProven, 0);
     check(
         Case::full().without(|r| r.configuration == "128KiB" && r.input == "large"),
