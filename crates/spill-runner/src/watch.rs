@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use inotify::{Inotify, WatchDescriptor, WatchMask};
+use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
@@ -132,30 +132,38 @@ impl FolderEvents {
         self.heard().map(drop)
     }
 
-    /// Everything that was created or changed directly below the folders since it was last asked, gone or not.
-    fn heard(&mut self) -> io::Result<BTreeSet<(&'static str, PathBuf)>> {
-        let mut seen = BTreeSet::new();
+    /// What happened directly below the folders since it was last asked.
+    fn heard(&mut self) -> io::Result<Heard> {
+        let mut heard = Heard::default();
         let mut buffer = [0; 4096];
         loop {
             let events = match self.inotify.read_events(&mut buffer) {
                 Ok(events) => events,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(seen),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(heard),
                 Err(error) => return Err(error),
             };
-            let before = seen.len();
             let mut any = false;
             for event in events {
                 any = true;
+                heard.overflowed |= event.mask.contains(EventMask::Q_OVERFLOW);
                 let place = self.places.iter().find(|(watch, _)| *watch == event.wd);
                 if let (Some((_, place)), Some(name)) = (place, event.name) {
-                    seen.insert((*place, PathBuf::from(name)));
+                    heard.changed.insert((*place, PathBuf::from(name)));
                 }
             }
-            if !any && seen.len() == before {
-                return Ok(seen);
+            if !any {
+                return Ok(heard);
             }
         }
     }
+}
+
+#[derive(Default)]
+struct Heard {
+    /// What was created or changed, gone or not.
+    changed: BTreeSet<(&'static str, PathBuf)>,
+    /// Whether more happened than the kernel keeps until it is asked.
+    overflowed: bool,
 }
 
 /// Watches the subject's folders from before its start.
@@ -183,6 +191,11 @@ pub(crate) enum WatchError {
     Io(#[from] io::Error),
     #[error("the control token planted in {places} was not found")]
     ControlMissed { places: String },
+    #[error(
+        "more was changed in the folders of the run than the kernel tells of (it keeps as many changes as \
+         fs.inotify.max_queued_events says; raise it)"
+    )]
+    Overflowed,
     #[error("the search was told to stop")]
     Stopped,
 }
@@ -217,8 +230,9 @@ impl Watch {
 
     /// Ends the watch: counts what was written, searches it and the log for content.
     ///
-    /// A control token is planted in each place first, as one was in the log; the search must find exactly those. Returns what heard it too,
-    /// for the next run in these folders.
+    /// A control token is planted in each place first, as one was in the log; the search must find exactly
+    /// those. Returns what heard it too, for the next run in these folders. Where more was changed than the kernel
+    /// tells of, files that are gone may be missing from the count.
     pub(crate) fn finish(
         mut self,
         dirs: &RunDirs,
@@ -227,9 +241,13 @@ impl Watch {
         control: &str,
     ) -> Result<(Traces, FolderEvents), WatchError> {
         let forbidden = self.state.forbidden();
+        // That leaves room for what tells of the control.
+        let Heard {
+            changed: mut seen,
+            overflowed,
+        } = self.events.heard()?;
         dirs.plant_control(&forbidden, control)?;
-
-        let mut seen = self.events.heard()?;
+        seen.extend(self.events.heard()?.changed);
         seen.retain(|(place, name)| {
             let is_own = self.own.keeps(place, name) || self.own.leads_to_kept(place, name);
             name == Path::new(control) || !is_own
@@ -239,6 +257,9 @@ impl Watch {
         let mut findings = Vec::new();
         for place in forbidden.iter().copied() {
             for path in files_below(&dirs.place(place))? {
+                if *self.stop.borrow() {
+                    return Err(WatchError::Stopped);
+                }
                 let relative = path
                     .strip_prefix(dirs.place(place))
                     .unwrap_or(&path)
@@ -281,6 +302,9 @@ impl Watch {
             return Err(WatchError::ControlMissed {
                 places: missed.join(", "),
             });
+        }
+        if overflowed && seen.is_empty() && findings.is_empty() {
+            return Err(WatchError::Overflowed);
         }
         let files_written = u64::try_from(seen.len()).unwrap_or(u64::MAX);
         let state_files = match self.state {
@@ -628,6 +652,46 @@ mod tests {
             traces.findings,
             ["64 bytes of a result in a file below home"]
         );
+    }
+
+    /// Makes and removes more files than the kernel tells of; `None` where it tells of very many.
+    fn flood(folder: &Path) -> Option<u64> {
+        let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        let kept: u64 = kept.trim().parse().unwrap();
+        for number in 0..=(kept < 100_000).then_some(kept)? {
+            let path = folder.join(number.to_string());
+            fs::write(&path, "").unwrap();
+            fs::remove_file(path).unwrap();
+        }
+        Some(kept)
+    }
+
+    #[test]
+    fn more_changes_than_the_kernel_tells_of_are_no_way_out() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = RunDirs::create(root.path().join("run")).unwrap();
+        let finish = |own| {
+            let watch = Watch::start(&dirs, State::Undeclared, own, going_on()).unwrap();
+            let kept = flood(&dirs.place("home"))?;
+            let needles = Needles::new([CONTENT]);
+            Some((watch.finish(&dirs, &Log::of(""), &needles, CONTROL), kept))
+        };
+        let Some((written, kept)) = finish(Own::default()) else {
+            eprintln!("NOT RUN: the kernel tells of 100,000 changes or more");
+            return;
+        };
+        let written = written.unwrap().0.files_written;
+        assert!((1..=kept).contains(&written), "{written} of {kept}");
+
+        let own = Own {
+            kept: vec![OwnPlace {
+                folder: OwnFolder::Home,
+                path: String::new(),
+            }],
+            ..Own::default()
+        };
+        let (all_its_own, _) = finish(own).unwrap();
+        assert!(matches!(all_its_own, Err(WatchError::Overflowed)));
     }
 
     #[test]
