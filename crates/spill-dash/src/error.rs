@@ -6,7 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum DashError {
     /// The address cannot be bound.
-    #[error("cannot listen on {address}: {source} (choose another address with --listen)")]
+    #[error(
+        "cannot listen on {address}: {source} (choose another address, or port 0 for a free one)"
+    )]
     Listen {
         /// The address.
         address: SocketAddr,

@@ -1,6 +1,6 @@
 //! Joins the folders of a plan's shards into the folder of the whole.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::call::CallRecord;
@@ -151,7 +151,12 @@ pub fn merge(folders: &[PathBuf], reports: &Path) -> Result<Merged, MergeError> 
     let extra = join(&parts, |set| &set.sensitivity, &mut Vec::new())?;
     no_gap(&first.set.manifest, &runs, &warnings)?;
     let mut calls: HashMap<String, Vec<CallRecord>> = HashMap::new();
+    let mut read = HashSet::new();
     for part in &parts {
+        // One that is named twice has its calls once.
+        if !read.insert(&part.path) {
+            continue;
+        }
         let from_here = |id: &str| runs.get(id).is_some_and(|(path, _)| *path == part.path);
         RunFolder::each_call_of(&part.path, from_here, |call| {
             calls.entry(call.run_id.clone()).or_default().push(call);

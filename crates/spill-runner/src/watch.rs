@@ -14,6 +14,7 @@ use spill_scenario::OwnPlace;
 use tokio::sync::watch;
 
 use crate::dirs::{PLACES, RunDirs, STATE, folder_name};
+use crate::launcher::TEMP_WAY_OUT;
 use crate::leaks::Needles;
 use crate::log::Log;
 
@@ -187,9 +188,14 @@ pub(crate) struct Traces {
 /// The search cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
-    #[error("the folders of the run could not be watched or searched: {0}")]
+    #[error("the folders of the run could not be watched or searched: {0}{way_out}", way_out = way_out(.0))]
     Io(#[from] io::Error),
-    #[error("the control token planted in {places} was not found")]
+    #[error("the run's folder {place} is no folder any more: the subject replaced it")]
+    Replaced { place: &'static str },
+    #[error(
+        "the control token planted in {places} was not found (a folder that the subject removes and makes anew \
+         is not watched)"
+    )]
     ControlMissed { places: String },
     #[error(
         "more was changed in the folders of the run than the kernel tells of (it keeps as many changes as \
@@ -198,6 +204,14 @@ pub(crate) enum WatchError {
     Overflowed,
     #[error("the search was told to stop")]
     Stopped,
+}
+
+/// What helps where there is no room for a control.
+fn way_out(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => format!(" ({TEMP_WAY_OUT})"),
+        _ => String::new(),
+    }
 }
 
 impl Watch {
@@ -241,6 +255,12 @@ impl Watch {
         control: &str,
     ) -> Result<(Traces, FolderEvents), WatchError> {
         let forbidden = self.state.forbidden();
+        for place in forbidden.iter().copied() {
+            // A link would lead the search, and the control, elsewhere.
+            if !fs::symlink_metadata(dirs.place(place)).is_ok_and(|found| found.is_dir()) {
+                return Err(WatchError::Replaced { place });
+            }
+        }
         // That leaves room for what tells of the control.
         let Heard {
             changed: mut seen,
@@ -596,6 +616,27 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_was_replaced_leads_nowhere() {
+        let root = tempfile::tempdir().unwrap();
+        let check = |act: fn(&Path, &Path)| {
+            let dirs = RunDirs::create(root.path().join("run")).unwrap();
+            let watch = Watch::start(&dirs, State::Undeclared, Own::default(), going_on()).unwrap();
+            let (out, elsewhere) = (dirs.place("out"), dirs.place("work"));
+            fs::remove_dir(&out).unwrap();
+            act(&out, &elsewhere);
+            let finished = watch.finish(&dirs, &Log::of(""), &Needles::new([CONTENT]), CONTROL);
+            assert!(matches!(
+                finished,
+                Err(WatchError::Replaced { place: "out" })
+            ));
+            assert!(!elsewhere.join(CONTROL).exists());
+        };
+        check(|out, elsewhere| std::os::unix::fs::symlink(elsewhere, out).unwrap());
+        check(|out, _| fs::write(out, "").unwrap());
+        check(|_, _| {});
+    }
+
+    #[test]
     fn a_folder_that_was_made_anew_is_not_heard_and_the_search_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
@@ -667,6 +708,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "what a test did not try is said")]
     fn more_changes_than_the_kernel_tells_of_are_no_way_out() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();

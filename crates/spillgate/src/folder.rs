@@ -225,18 +225,22 @@ fn rebuild(verb: &'static str, folder: &Path) -> Result<(Judged, Rendered), Fail
     let rendered = spill_report::render(&set, &verdict, context);
     RunFolder::write_runs_csv(folder, &set).map_err(|error| usage(error.into()))?;
     let files = [
-        ("verdict.json", &rendered.verdict_json),
         ("summary.csv", &rendered.summary_csv),
         ("rules.csv", &rendered.rules_csv),
         ("report.html", &rendered.report_html),
         ("junit.xml", &rendered.junit_xml),
         ("summary.md", &rendered.summary_md),
     ];
+    let write = |name, text: &String| {
+        let written = RunFolder::write_derived(folder, name, text.as_bytes());
+        written.map_err(|error| usage(error.into()))
+    };
     for (name, text) in files {
-        RunFolder::write_derived(folder, name, text.as_bytes())
-            .map_err(|error| usage(error.into()))?;
+        write(name, text)?;
     }
     write_or_remove(folder, LEAKS, rendered.leaks_sarif.as_deref()).map_err(usage)?;
+    // The last one: where it stands, all of them do.
+    write("verdict.json", &rendered.verdict_json)?;
     let money = spill_report::terminal_money(&set);
     Ok((Judged { verdict, money }, rendered))
 }

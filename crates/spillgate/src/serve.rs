@@ -72,6 +72,12 @@ fn options(reports: &Path, listen: SocketAddr, allow_remote: bool) -> anyhow::Re
 /// A dashboard on a thread of its own, beside a running acceptance; it ends with the program.
 pub(crate) fn beside(reports: &Path, listen: SocketAddr) -> Result<(), Failure> {
     let usage = |error| Failure::usage("accept", error);
+    if !listen.ip().is_loopback() {
+        return Err(usage(anyhow::anyhow!(
+            "{listen} can be reached by other hosts (give --serve an address such as 127.0.0.1:8700; \
+             `spillgate serve --allow-remote` shows the folder to others)"
+        )));
+    }
     let options = options(reports, listen, false).map_err(usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .thread_name(THREAD)
