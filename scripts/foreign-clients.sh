@@ -14,7 +14,7 @@ if ! command -v python3 >/dev/null; then
 fi
 venv=target/foreign-clients
 if ! { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } ||
-    ! "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/foreign-clients.txt; then
+    ! "$venv/bin/pip" install --quiet --no-compile --disable-pip-version-check -r scripts/foreign-clients.txt; then
     echo "NOT RUN: foreign clients (the packages of scripts/foreign-clients.txt cannot be installed)"
     exit 0
 fi

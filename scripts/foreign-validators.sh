@@ -33,7 +33,7 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 if ! { [ -x "$tools/bin/python" ] || python3 -m venv "$tools"; } ||
-    ! "$tools/bin/pip" install --quiet --disable-pip-version-check -r scripts/foreign-validators.txt; then
+    ! "$tools/bin/pip" install --quiet --no-compile --disable-pip-version-check -r scripts/foreign-validators.txt; then
     not_run "all foreign validators (the packages of scripts/foreign-validators.txt cannot be installed)"
     exit 0
 fi
