@@ -36,8 +36,7 @@ impl Verb {
 }
 
 /// The arguments of `step`, read without the other verbs; `None` when it is another verb, or for the whole
-/// command line to answer. Every run starts it, and building the flags of all verbs takes a quarter of what is done
-/// before a step begins.
+/// command line to answer. Every run starts it, and building the flags of all verbs is a good part of its start.
 fn step_alone(given: &[OsString]) -> Option<StepArgs> {
     #[derive(Parser)]
     struct Alone {
