@@ -16,13 +16,12 @@ use crate::error::BadRequest;
 /// need it.
 #[derive(Clone, Debug)]
 pub struct View {
-    pub(crate) dialect: Dialect,
+    wire: Wire,
     pub(crate) options: Options,
     pub(crate) messages: Vec<Item>,
     before: usize,
     body: Bytes,
     head: Options,
-    wire: Wire,
     /// Bytes that this parse read; what it took over from an earlier one is not in it.
     pub(crate) parsed_bytes: u64,
     /// Messages taken over from an earlier parse.
@@ -123,6 +122,10 @@ impl View {
         }
     }
 
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.wire.dialect
+    }
+
     pub(crate) fn body_bytes(&self) -> u64 {
         self.body.len() as u64
     }
@@ -183,13 +186,12 @@ impl View {
             cursor.expect(b'[')?;
         }
         let view = Self {
-            dialect,
+            wire: wire.clone(),
             before: if is_text { before } else { cursor.at },
             body,
             options: Options::default(),
             messages,
             head,
-            wire: wire.clone(),
             parsed_bytes: 0,
             reused: 0,
         };
@@ -223,10 +225,10 @@ impl View {
             if !self.messages.is_empty() {
                 cursor.expect(b',')?;
             }
-            let read = self.dialect.read_item(cursor, index)?;
+            let read = self.dialect().read_item(cursor, index)?;
             index += 1;
             for (message, is_marked) in read {
-                let hash = if self.dialect == Dialect::Chat {
+                let hash = if self.dialect() == Dialect::Chat {
                     xxh3_128(&cursor.body[start..cursor.at])
                 } else {
                     message.hash()

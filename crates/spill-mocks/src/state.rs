@@ -169,7 +169,7 @@ impl LlmState {
         let fault = self.faults.of_llm(entry.call + 1);
         let prompt_tokens = prompt.prompt_tokens();
         if let Some(refusal) = self.refusal(view, prompt_tokens, fault, entry) {
-            entry.status = view.dialect.refusal(&refusal).0;
+            entry.status = view.dialect().refusal(&refusal).0;
             refusal.code().clone_into(&mut entry.finish_reason);
             return Reply::Refused(refusal);
         }
@@ -202,7 +202,7 @@ impl LlmState {
                 entry.cache_read_tokens = usage.cached_tokens;
                 entry.cache_write_tokens = usage.written_tokens;
                 entry.output_tokens = completion.usage.completion_tokens;
-                view.dialect
+                view.dialect()
                     .finish_reason(&completion)
                     .clone_into(&mut entry.finish_reason);
                 match fault.map(delivery_of) {

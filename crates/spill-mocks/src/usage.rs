@@ -237,7 +237,7 @@ impl Prefixes {
             hash = chained(hash, xxh3_128(system.as_bytes()));
             sum += MESSAGE_TOKENS + tokens.count(system);
         }
-        let caching = view.dialect.caching();
+        let caching = view.dialect().caching();
         let mut ends = Vec::with_capacity(costs.len() + 1);
         let mut marks = Vec::new();
         if caching == Caching::Marked {
