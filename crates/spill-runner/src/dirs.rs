@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use spill_scenario::{OwnFolder, OwnPlace};
 
-use crate::watch::FolderEvents;
+use crate::folder_events::FolderEvents;
 
 /// The subject's folders by the name that findings use.
 pub(crate) const PLACES: [&str; 4] = ["home", "tmp", "out", "work"];

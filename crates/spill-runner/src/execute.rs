@@ -19,6 +19,7 @@ use crate::assemble::{Identity, ProcessEnd, Seen, Witness, assemble};
 use crate::dirs::{Rooms, RunDirs};
 use crate::ended::{end_of, foreign_end, timed_out};
 use crate::expected::Expected;
+use crate::folder_events::FolderEvents;
 use crate::foreign::{self, Addresses};
 use crate::job;
 use crate::launcher::{Launchers, TEMP_WAY_OUT};
@@ -27,7 +28,7 @@ use crate::process::{self, Ended, Finished, Launch};
 use crate::sidecar::{Ground, Servers, Sidecars};
 use crate::subject::Subject;
 use crate::tree_memory::TreeMemory;
-use crate::watch::{FolderEvents, Own, State, Watch, WatchError};
+use crate::watch::{Own, State, Watch, WatchError};
 
 /// How a plan is executed; none of it changes what is recorded, measured columns apart.
 #[derive(Clone, Debug)]

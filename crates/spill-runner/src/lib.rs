@@ -15,6 +15,7 @@ mod ended;
 mod execute;
 mod executions;
 mod expected;
+mod folder_events;
 mod foreign;
 mod job;
 mod launcher;

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
@@ -14,6 +13,7 @@ use spill_scenario::OwnPlace;
 use tokio::sync::watch;
 
 use crate::dirs::{PLACES, RunDirs, STATE, folder_name};
+use crate::folder_events::{FolderEvents, Heard};
 use crate::launcher::TEMP_WAY_OUT;
 use crate::leaks::Needles;
 use crate::log::Log;
@@ -94,79 +94,6 @@ fn covers(own: &OwnPlace, relative: &Path) -> bool {
     }
 }
 
-/// Hears what appears in a run's folders.
-///
-/// It goes on hearing when they serve another run: each new watch on a folder has the kernel walk the names that
-/// were ever looked up there, and every run leaves some.
-#[derive(Debug)]
-pub(crate) struct FolderEvents {
-    inotify: Inotify,
-    /// Which folder an event's watch stands for.
-    places: Vec<(WatchDescriptor, &'static str)>,
-}
-
-impl FolderEvents {
-    /// Hears nothing yet.
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {
-            inotify: Inotify::init()?,
-            places: Vec::new(),
-        })
-    }
-
-    /// Hears from now on in `places` and nowhere else.
-    fn follow(&mut self, dirs: &RunDirs, places: &[&'static str]) -> io::Result<()> {
-        let mut watches = self.inotify.watches();
-        for (watch, _) in self
-            .places
-            .extract_if(.., |(_, place)| !places.contains(place))
-        {
-            watches.remove(watch)?;
-        }
-        let mask = WatchMask::CREATE | WatchMask::MODIFY | WatchMask::MOVED_TO;
-        for place in places {
-            if self.places.iter().all(|(_, followed)| followed != place) {
-                self.places
-                    .push((watches.add(dirs.place(place), mask)?, place));
-            }
-        }
-        self.heard().map(drop)
-    }
-
-    /// What happened directly below the folders since it was last asked.
-    fn heard(&mut self) -> io::Result<Heard> {
-        let mut heard = Heard::default();
-        let mut buffer = [0; 4096];
-        loop {
-            let events = match self.inotify.read_events(&mut buffer) {
-                Ok(events) => events,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(heard),
-                Err(error) => return Err(error),
-            };
-            let mut any = false;
-            for event in events {
-                any = true;
-                heard.overflowed |= event.mask.contains(EventMask::Q_OVERFLOW);
-                let place = self.places.iter().find(|(watch, _)| *watch == event.wd);
-                if let (Some((_, place)), Some(name)) = (place, event.name) {
-                    heard.changed.insert((*place, PathBuf::from(name)));
-                }
-            }
-            if !any {
-                return Ok(heard);
-            }
-        }
-    }
-}
-
-#[derive(Default)]
-struct Heard {
-    /// What was created or changed, gone or not.
-    changed: BTreeSet<(&'static str, PathBuf)>,
-    /// Whether more happened than the kernel keeps until it is asked.
-    overflowed: bool,
-}
-
 /// Watches the subject's folders from before its start.
 pub(crate) struct Watch {
     events: FolderEvents,
@@ -233,7 +160,7 @@ impl Watch {
         own: Own,
         stop: watch::Receiver<bool>,
     ) -> io::Result<Self> {
-        events.follow(dirs, &state.forbidden())?;
+        events.follow(dirs.root(), &state.forbidden())?;
         Ok(Self {
             events,
             state,
@@ -737,6 +664,15 @@ mod tests {
     }
 
     #[test]
+    fn an_error_for_want_of_room_says_where_to_make_some() {
+        let said = |kind: io::ErrorKind| WatchError::from(io::Error::from(kind)).to_string();
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            assert!(said(kind).contains("TMPDIR"), "{kind}");
+        }
+        assert!(!said(io::ErrorKind::PermissionDenied).contains("TMPDIR"));
+    }
+
+    #[test]
     fn a_log_that_was_not_read_whole_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
@@ -754,7 +690,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dirs = RunDirs::create(root.path().join("run")).unwrap();
         let mut watch = Watch::start(&dirs, State::Undeclared, Own::default(), going_on()).unwrap();
-        watch.events.places.clear();
+        watch.events.go_deaf();
         let error = watch
             .finish(&dirs, &Log::of(""), &Needles::new([CONTENT]), CONTROL)
             .unwrap_err();
