@@ -18,7 +18,11 @@ const THREAD: &str = "dashboard";
 pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let usage = |error| Failure::usage(VERB, error);
     let reports = path_only("--reports", &args.reports).map_err(usage)?;
-    let options = options(&reports, args.listen, args.allow_remote).map_err(usage)?;
+    if !args.allow_remote {
+        let way_out = format!("add --allow-remote and set {TOKEN_VAR}, or listen on 127.0.0.1");
+        reachable_here_alone(args.listen, &way_out).map_err(usage)?;
+    }
+    let options = options(&reports, args.listen).map_err(usage)?;
     if !reports.exists() {
         out::note(format_args!(
             "note: the folder {} is not there; it is shown once it is (another one: --reports DIR)",
@@ -52,16 +56,18 @@ pub(crate) fn run(args: &ServeArgs) -> Result<u8, Failure> {
     ended
 }
 
-fn options(reports: &Path, listen: SocketAddr, allow_remote: bool) -> anyhow::Result<Options> {
+fn reachable_here_alone(listen: SocketAddr, way_out: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        listen.ip().is_loopback(),
+        "{listen} can be reached by other hosts ({way_out})"
+    );
+    Ok(())
+}
+
+fn options(reports: &Path, listen: SocketAddr) -> anyhow::Result<Options> {
     let token = std::env::var(TOKEN_VAR)
         .ok()
         .filter(|text| !text.is_empty());
-    if !listen.ip().is_loopback() && !allow_remote {
-        anyhow::bail!(
-            "{listen} can be reached by other hosts (add --allow-remote and set {TOKEN_VAR}, or \
-             listen on 127.0.0.1)"
-        );
-    }
     Ok(Options {
         reports: reports.to_owned(),
         listen,
@@ -72,13 +78,9 @@ fn options(reports: &Path, listen: SocketAddr, allow_remote: bool) -> anyhow::Re
 /// A dashboard on a thread of its own, beside a running acceptance; it ends with the program.
 pub(crate) fn beside(reports: &Path, listen: SocketAddr) -> Result<(), Failure> {
     let usage = |error| Failure::usage("accept", error);
-    if !listen.ip().is_loopback() {
-        return Err(usage(anyhow::anyhow!(
-            "{listen} can be reached by other hosts (give --serve an address such as 127.0.0.1:8700; \
-             `spillgate serve --allow-remote` shows the folder to others)"
-        )));
-    }
-    let options = options(reports, listen, false).map_err(usage)?;
+    let way_out = "give --serve an address such as 127.0.0.1:8700; `spillgate serve --allow-remote` shows the folder to others";
+    reachable_here_alone(listen, way_out).map_err(usage)?;
+    let options = options(reports, listen).map_err(usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .thread_name(THREAD)
         .enable_all()

@@ -130,6 +130,27 @@ fn a_large_change_is_stored_by_both() {
     }
 }
 
+/// Whoever reads it takes the folder for whole.
+#[test]
+fn a_verdict_stands_only_where_all_files_do() {
+    let folder = folder();
+    accept(folder.path(), "review", "small", &["--reps", "1"]);
+    let latest = folder.path().join("reports/latest");
+    for name in ["report.html", "summary.md"] {
+        let verdict = latest.join("verdict.json");
+        fs::remove_file(&verdict).unwrap();
+        fs::remove_file(latest.join(name)).unwrap();
+        fs::create_dir(latest.join(name)).unwrap();
+        let said = spillgate(folder.path(), &["judge", "reports/latest"]);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(name), "{}", said.stderr);
+        assert!(!verdict.exists(), "{name} is not there");
+        fs::remove_dir(latest.join(name)).unwrap();
+        spillgate(folder.path(), &["judge", "reports/latest"]);
+        assert!(verdict.exists() && latest.join(name).is_file());
+    }
+}
+
 #[test]
 fn judge_and_report_rebuild_the_folder_byte_for_byte() {
     let folder = folder();

@@ -79,6 +79,8 @@ fn what_cannot_be_used_is_refused_with_a_way_out() {
         &["step"],
         &["mock", "--input", "enormous"],
         &["mock", "--listen", "0.0.0.0:0"],
+        &["serve", "--listen", "0.0.0.0:0"],
+        &["accept", "--serve", "0.0.0.0:0", "--quiet"],
         &["mock", "--scenario", "prose.toml"],
         &["list", "--scenario", "prose.toml"],
         &["no-such-verb"],
@@ -102,6 +104,20 @@ fn a_port_in_use_is_named() {
             "{said}"
         );
         assert!(said.contains(&format!("give {flag} a free port")), "{said}");
+    }
+    for arguments in [
+        &["serve", "--listen"][..],
+        &["accept", "--quiet", "--serve"],
+    ] {
+        let said = refusal(folder.path(), &[arguments, &[&*address]].concat());
+        assert!(
+            said.contains(&format!("cannot listen on {address}")),
+            "{said}"
+        );
+        assert!(
+            said.contains("(choose another address, or port 0"),
+            "{said}"
+        );
     }
 }
 
